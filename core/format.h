@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * format.h: text built into a caller's buffer, alike in every locale.
+ *
+ * printf writes the decimal point of the locale and no thousands separators; reports need neither surprise. A ct__text
+ * counts the length that the whole text would have, as snprintf does, and never writes past its buffer; the buffer ends in
+ * a NUL after every call if its size is not 0.
+ */
+#ifndef CT_FORMAT_H
+#define CT_FORMAT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct ct__text {
+    char *buffer;
+    size_t size;
+    size_t length; /* of the whole text, also where the buffer is too small */
+} ct__text;
+
+void ct__text_start(ct__text *text, char *buffer, size_t size);
+void ct__text_put(ct__text *text, const char *string);
+void ct__text_put_bytes(ct__text *text, const char *bytes, size_t count);
+
+/* 1234567 -> "1,234,567" */
+void ct__text_put_count(ct__text *text, uint64_t count);
+
+/* A number >= 0 with 0 to 9 decimals, rounded half up, thousands separated: 1234.5 -> "1,234.500". Values that are not
+ * finite, negative or above 9e15 are written as "?": callers never pass them. */
+void ct__text_put_decimal(ct__text *text, double value, int decimals);
+
+/* A duration in the unit (ns, us, ms, s) in which it is 1 to 999.999, three decimals: "123.457 ns". */
+void ct__text_put_duration(ct__text *text, double duration_ns, int ascii);
+
+/* A name as one line: control characters, bidirectional overrides and invalid UTF-8 become escapes such as \n, \x1b,
+ * \u202e. */
+void ct__text_put_escaped(ct__text *text, const char *bytes, size_t count);
+
+#endif
