@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: MIT
+#
+# The build. Everything it makes goes below build/; the version is read from core/codetimer.h; the operating system picks
+# the files of core/platform/. A variant (sanitizers, coverage, another compiler) is the same build with another D and
+# other flags. Targets that need tools get them first (tests/setup/); build-c, build-lua and the install targets never do,
+# because package managers call them. CFLAGS, LIBFLAG, LUA_* and INST_* are named as LuaRocks names them.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SUFFIXES:
+MAKEFLAGS += --no-print-directory
+
+VERSION := $(shell sed -n 's/^\#define CT_VERSION "\(.*\)"/\1/p' core/codetimer.h)
+SO_VERSION := $(firstword $(subst ., ,$(VERSION)))
+SYSTEM := $(patsubst MINGW%,windows,$(patsubst MSYS%,windows,$(patsubst Darwin,macos,$(shell uname -s))))
+OS := $(if $(filter windows macos,$(SYSTEM)),$(SYSTEM),linux)
+
+B := build
+D ?= $(B)
+
+# ---- flags ----
+OPTIMIZE ?= -O2 -g
+CFLAGS ?= $(OPTIMIZE)
+WERROR ?= -Werror
+WARN ?= -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wstrict-prototypes -Wmissing-prototypes \
+	-Wcast-qual -Wpointer-arith -Wundef -Wvla -Wformat=2 -Wwrite-strings $(WERROR)
+# Sanitizers and the like, for compiling and for linking.
+INSTRUMENT ?=
+ALL_CFLAGS = -std=c11 -fPIC -fvisibility=hidden $(WARN) $(CFLAGS) $(INSTRUMENT)
+LIBS := -lm -pthread
+
+# ---- Lua: where LuaRocks or the distribution has it ----
+LUA_VERSION ?= 5.4
+LUA ?= lua$(LUA_VERSION)
+LUA_INCDIR ?= $(or $(shell pkg-config --variable=includedir lua$(LUA_VERSION) 2>/dev/null)/lua$(LUA_VERSION),/usr/include)
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+INST_LIBDIR ?= $(LIBDIR)/lua/$(LUA_VERSION)
+INST_LUADIR ?= $(PREFIX)/share/lua/$(LUA_VERSION)
+LIBFLAG ?= $(if $(filter macos,$(OS)),-bundle -undefined dynamic_lookup,-shared)
+# The module stays loaded: its code may be needed by finalizers that run after the state unloads it.
+comma := ,
+LUA_LINK := $(if $(filter linux,$(OS)),-Wl$(comma)-z$(comma)nodelete)
+
+# ---- sources ----
+CORE := $(wildcard core/*.c)
+PLATFORM := $(wildcard core/platform/*_$(OS).c) $(if $(filter linux macos,$(OS)),$(wildcard core/platform/*_posix.c))
+FAKE := $(wildcard tests/fake/*.c)
+LUA_SOURCES := $(wildcard bindings-lua/*.c)
+TEST_PROGRAMS := $(patsubst tests/core/%.c,$(D)/tests/%,$(wildcard tests/core/test_*.c))
+REAL_PROGRAMS := $(patsubst tests/core/%.c,$(D)/tests/%,$(wildcard tests/core/real_*.c))
+TEST_HELPERS := $(filter-out tests/core/test_% tests/core/real_%,$(wildcard tests/core/*.c))
+PYTHON_SOURCES := setup.py pyproject.toml $(wildcard core/*.[ch] core/platform/*.[ch] bindings-python/*.[ch] \
+	bindings-python/codetimer/*)
+
+STATIC_OBJECTS := $(patsubst %.c,$(D)/obj/static/%.o,$(CORE) $(PLATFORM))
+SHARED_OBJECTS := $(patsubst %.c,$(D)/obj/shared/%.o,$(CORE) $(PLATFORM))
+FAKE_OBJECTS := $(patsubst %.c,$(D)/obj/fake/%.o,$(CORE) $(FAKE) $(TEST_HELPERS))
+REAL_OBJECTS := $(STATIC_OBJECTS) $(patsubst %.c,$(D)/obj/test/%.o,$(TEST_HELPERS))
+LUA_OBJECTS := $(patsubst %.c,$(D)/obj/lua$(LUA_VERSION)/%.o,$(LUA_SOURCES))
+
+STATIC_LIBRARY := $(D)/libcodetimer.a
+SHARED_NAME := libcodetimer.so.$(SO_VERSION)
+SHARED_LIBRARY := $(D)/libcodetimer.so.$(VERSION)
+LUA_MODULE := $(D)/lua/$(LUA_VERSION)/codetimer.so
+
+# Interpreters: known after set-up, hence asked for only when a recipe needs them.
+VERSIONS = $(shell cut -f 1 $(B)/pythons 2>/dev/null)
+VENV_PYTHON := $(B)/venv/bin/python
+TALLY ?= $(B)/tally/$(firstword $(MAKECMDGOALS))
+export TALLY
+
+# ---- help ----
+.PHONY: help
+help: ## this list
+	@echo "codetimer $(VERSION). Two commands do everything: make demo, make test."
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+
+# ---- set-up ----
+.PHONY: setup setup-base setup-python
+setup-base:
+	@tests/setup/system.sh base
+
+setup-python: setup-base
+	@mkdir -p $(B) && tests/setup/pythons.sh >$(B)/pythons
+	@while read -r version path; do \
+	    tests/setup/venv.sh $(B)/venv-$$version "$$path" tests/setup/requirements.txt </dev/null || exit 1; \
+	done <$(B)/pythons
+	@ln -sfn venv-$$(head -n 1 $(B)/pythons | cut -f 1) $(B)/venv
+
+setup: setup-python $(B)/env.sh ## install what is missing: distribution packages, Python tools below build/
+
+$(B)/env.sh: Makefile
+	@mkdir -p $(B)
+	@{ echo '# Made by the Makefile. Source it: . build/env.sh'; \
+	   echo 'export PATH="$(CURDIR)/$(B)/venv/bin:$$PATH"'; \
+	   echo 'export LUA_PATH="$(CURDIR)/bindings-lua/?.lua;$${LUA_PATH:-;}"'; \
+	   echo 'export LUA_CPATH="$(CURDIR)/$(B)/lua/$(LUA_VERSION)/?.so;$${LUA_CPATH:-;}"'; } >$@
+
+# ---- C core ----
+.PHONY: FORCE
+$(D)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $(ALL_CFLAGS) $(LUA_INCDIR)' | cmp -s - $@ || echo '$(CC) $(ALL_CFLAGS) $(LUA_INCDIR)' >$@
+
+COMPILE = @mkdir -p $(@D) && echo "  cc $<" && $(CC) $(ALL_CFLAGS) -MMD -MP
+$(D)/obj/static/%.o: %.c $(D)/flags
+	$(COMPILE) -c -o $@ $<
+$(D)/obj/shared/%.o: %.c $(D)/flags
+	$(COMPILE) -DCT_SHARED -c -o $@ $<
+$(D)/obj/fake/%.o: %.c $(D)/flags
+	$(COMPILE) -DCT_FAKE_TICKS -I. -Icore -Itests -c -o $@ $<
+$(D)/obj/test/%.o: %.c $(D)/flags
+	$(COMPILE) -I. -Icore -Itests -c -o $@ $<
+$(D)/obj/lua$(LUA_VERSION)/%.o: %.c $(D)/flags
+	$(COMPILE) -I. -isystem $(LUA_INCDIR) -c -o $@ $<
+-include $(shell find $(D)/obj -name '*.d' 2>/dev/null)
+
+$(STATIC_LIBRARY): $(STATIC_OBJECTS)
+	@rm -f $@ && $(AR) rcs $@ $^
+$(SHARED_LIBRARY): $(SHARED_OBJECTS)
+	@$(CC) -shared -Wl,-soname,$(SHARED_NAME) -Wl,--as-needed $(CFLAGS) $(INSTRUMENT) $(LDFLAGS) -o $@ $^ $(LIBS)
+	@ln -sfn $(@F) $(D)/$(SHARED_NAME) && ln -sfn $(@F) $(D)/libcodetimer.so
+
+.PHONY: build build-c build-lua build-python
+build-c: $(STATIC_LIBRARY) $(SHARED_LIBRARY) ## the C library: build/libcodetimer.a and .so
+
+# ---- bindings ----
+$(LUA_MODULE): $(LUA_OBJECTS) $(STATIC_LIBRARY)
+	@mkdir -p $(@D) && $(CC) $(LIBFLAG) $(LUA_LINK) $(CFLAGS) $(INSTRUMENT) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+build-lua: $(LUA_MODULE) ## the Lua module (LuaRocks calls this)
+
+$(D)/python-%/made: $(PYTHON_SOURCES) $(B)/venv-%/.made-of
+	@echo "  python $*" && rm -rf $(@D) && mkdir -p $(@D)
+	@CC="$(CC)" CFLAGS="$(INSTRUMENT)" LDFLAGS="$(INSTRUMENT)" $(B)/venv-$*/bin/python setup.py -q \
+	    build --build-base $(@D)/work --build-lib $(@D)/lib egg_info --egg-base $(@D) >$(@D)/log 2>&1 \
+	    || { cat $(@D)/log; exit 1; }
+	@touch $@
+	@if [ $(D) = $(B) ]; then echo "$(CURDIR)/$(@D)/lib" >"$$(echo $(B)/venv-$*/lib/python*/site-packages)/codetimer.pth"; fi
+
+build-python: setup-python ## the Python extension, once for each Python found
+	@$(MAKE) pythons
+.PHONY: pythons
+pythons: $(foreach version,$(VERSIONS),$(D)/python-$(version)/made)
+
+build: setup ## everything: C, Python, Lua
+	@$(MAKE) build-c build-lua pythons
+
+# ---- demo ----
+$(D)/quickstart: examples/quickstart.c $(STATIC_LIBRARY)
+	@$(CC) $(ALL_CFLAGS) -I. -o $@ $^ $(LIBS)
+
+.PHONY: demo demo-run
+demo: build ## set up, build, and run the quickstart in C, Python and Lua
+	@$(MAKE) demo-run
+demo-run: $(D)/quickstart
+	@echo "---- C" && $(D)/quickstart
+	@. $(B)/env.sh && echo "---- Python" && python examples/quickstart.py
+	@. $(B)/env.sh && echo "---- Lua" && $(LUA) examples/quickstart.lua
+
+# ---- tests ----
+$(TEST_PROGRAMS): $(D)/tests/%: $(D)/obj/fake/tests/core/%.o $(FAKE_OBJECTS)
+	@mkdir -p $(@D) && $(CC) $(CFLAGS) $(INSTRUMENT) -o $@ $^ -lcmocka $(LIBS)
+$(REAL_PROGRAMS): $(D)/tests/%: $(D)/obj/test/tests/core/%.o $(REAL_OBJECTS)
+	@mkdir -p $(@D) && $(CC) $(CFLAGS) $(INSTRUMENT) -o $@ $^ -lcmocka $(LIBS)
+
+NEW_TALLY = @mkdir -p $(dir $(TALLY)) && rm -rf $(TALLY) $(TALLY).logs
+SUM = @tests/tally sum $(TALLY)
+.PHONY: test test-c test-python test-lua programs run-c run-python run-lua
+test: build ## set up, then all C, Python and Lua tests
+	$(NEW_TALLY)
+	@$(MAKE) -k run-c run-python run-lua || echo "make	0	1	0	$(TALLY)" >>$(TALLY)
+	$(SUM)
+test-c: setup-base ## the C tests
+	$(NEW_TALLY)
+	@$(MAKE) run-c
+	$(SUM)
+test-python: build-python ## the Python tests, on each Python found
+	$(NEW_TALLY)
+	@$(MAKE) run-python
+	$(SUM)
+test-lua: setup-base ## the Lua tests
+	$(NEW_TALLY)
+	@$(MAKE) run-lua || echo "make	0	1	0	$(TALLY)" >>$(TALLY)
+	$(SUM)
+
+WRAPPER ?=
+SUITE ?=
+programs: $(TEST_PROGRAMS) $(REAL_PROGRAMS)
+run-c:
+	@$(MAKE) -k programs || echo "test-c: not everything could be built; counted as failed"
+	@for program in $(TEST_PROGRAMS) $(REAL_PROGRAMS); do \
+	    tests/tally run cmocka "$(SUITE)C $${program##*/}" $(WRAPPER) $$program; done
+run-python: $(B)/env.sh pythons
+	@for version in $(VERSIONS); do \
+	    PYTHONPATH=$(CURDIR)/$(D)/python-$$version/lib tests/tally run pytest "$(SUITE)Python $$version" \
+	        $(WRAPPER) $(B)/venv-$$version/bin/python -m pytest -v -p no:cacheprovider tests/python; done
+run-lua: $(B)/env.sh build-lua
+	@. $(B)/env.sh && LUA_CPATH="$(CURDIR)/$(dir $(LUA_MODULE))?.so;;" tests/tally run busted "$(SUITE)Lua $(LUA_VERSION)" \
+	    $(WRAPPER) $(LUA) "$$(command -v busted)" --output=plainTerminal tests/lua
+
+.PHONY: clean
+clean: ## remove build/
+	rm -rf $(B)
