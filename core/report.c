@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * report.c: the words in which every language prints a result. All text of a run is made here, and nowhere else.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "codetimer.h"
+#include "format.h"
+#include "platform/platform.h"
+
+static const char *const indent = "    ";
+enum { VALUE_COLUMN = 16 }; /* after the indent */
+
+static const ct_report_options plain = {sizeof(ct_report_options), 0, 0, 0};
+
+static void put_label(ct__text *text, const char *label) {
+    size_t width = strlen(label) + 1;
+    ct__text_put(text, indent);
+    ct__text_put(text, label);
+    ct__text_put(text, ":");
+    do {
+        ct__text_put(text, " ");
+        width++;
+    } while (width < VALUE_COLUMN);
+}
+
+static void put_name(ct__text *text, const ct_result *result, int color) {
+    if (color) ct__text_put(text, "\x1b[33m");
+    ct__text_put_escaped(text, result->name, result->name_length);
+    if (color) ct__text_put(text, "\x1b[0m");
+    ct__text_put(text, "\n");
+}
+
+static void put_calls(ct__text *text, const ct_result *result) {
+    ct__text_put_count(text, result->calls);
+    if (result->interrupted == NULL) return;
+    ct__text_put(text, " of ");
+    ct__text_put_count(text, result->n);
+    ct__text_put(text, " (");
+    ct__text_put_escaped(text, result->interrupted, strlen(result->interrupted));
+    ct__text_put(text, ")");
+}
+
+static void put_elapsed(ct__text *text, const ct_result *result) {
+    if (result->elapsed_ns < 1000) {
+        ct__text_put_count(text, result->elapsed_ns);
+        ct__text_put(text, " ns");
+        return;
+    }
+    uint64_t us = result->elapsed_ns / 1000 + (result->elapsed_ns % 1000 >= 500);
+    char decimals[] = {'.', (char)('0' + us / 100 % 10), (char)('0' + us / 10 % 10), (char)('0' + us % 10)};
+    ct__text_put_count(text, us / 1000);
+    ct__text_put_bytes(text, decimals, sizeof decimals);
+    ct__text_put(text, " ms");
+}
+
+static void put_per_call(ct__text *text, const ct_result *result, int ascii) {
+    if (!result->per_call_known) {
+        ct__text_put(text, ascii ? "-" : "\xe2\x80\x94");
+        return;
+    }
+    ct__text_put_duration(text, result->per_call_ns, ascii);
+    if (!result->interval_known || result->per_call_ns <= 0) return;
+    double half = (result->interval_high_ns - result->interval_low_ns) / 2;
+    ct__text_put(text, ascii ? " +- " : " \xc2\xb1 ");
+    ct__text_put_decimal(text, half / result->per_call_ns * 100, 1);
+    ct__text_put(text, " %");
+}
+
+static void put_cycles(ct__text *text, const ct_result *result) {
+    if (result->cycles_kind == CT_CYCLES_NONE) {
+        ct__text_put(text, "unavailable (");
+        ct__text_put(text, result->cycles_reason);
+    } else {
+        ct__text_put_count(text, result->cycles);
+        ct__text_put(text, " (");
+        ct__text_put(text, ct_cycles_kind_name(result->cycles_kind));
+    }
+    ct__text_put(text, ")");
+}
+
+static void put_block(ct__text *text, const ct_result *result, const ct_report_options *options) {
+    put_name(text, result, options->color);
+    put_label(text, "Calls");
+    put_calls(text, result);
+    ct__text_put(text, "\n");
+    put_label(text, "Time Elapsed");
+    put_elapsed(text, result);
+    ct__text_put(text, "\n");
+    put_label(text, "Per Call");
+    put_per_call(text, result, options->ascii);
+    ct__text_put(text, "\n");
+    put_label(text, "CPU Cycles");
+    put_cycles(text, result);
+    ct__text_put(text, "\n");
+    for (size_t i = 0; i < result->gc_generations; i++) {
+        put_label(text, result->gc_labels[i]);
+        ct__text_put_count(text, result->gc_collections[i]);
+        ct__text_put(text, "\n");
+    }
+    for (size_t i = 0; i < result->notes_count; i++) {
+        put_label(text, "Note");
+        ct__text_put_escaped(text, result->notes[i], strlen(result->notes[i]));
+        ct__text_put(text, "\n");
+    }
+    ct__text_put(text, "\n");
+}
+
+static void put_line(ct__text *text, const ct_result *result, const ct_report_options *options) {
+    ct__text_put_escaped(text, result->name, result->name_length);
+    ct__text_put(text, ": ");
+    put_calls(text, result);
+    ct__text_put(text, result->calls == 1 && result->interrupted == NULL ? " call, " : " calls, ");
+    put_elapsed(text, result);
+    ct__text_put(text, ", ");
+    put_per_call(text, result, options->ascii);
+    ct__text_put(text, " per call");
+}
+
+size_t ct_report_format(const ct_result *result, const ct_report_options *options, char *buffer, size_t size) {
+    ct__text text;
+    ct__text_start(&text, buffer, size);
+    if (options == NULL) options = &plain;
+    if (options->line) {
+        put_line(&text, result, options);
+    } else {
+        put_block(&text, result, options);
+    }
+    return text.length;
+}
+
+/* ---- where it is printed ---- */
+
+static int is_set(const char *name) {
+    const char *value = getenv(name);
+    return value != NULL && *value != '\0';
+}
+
+/* no-color.org and force-color.org: set and not empty; the wish for no colour is the stronger one. */
+int ct_report_color(int is_terminal) {
+    const char *term = getenv("TERM");
+    if (is_set("NO_COLOR")) return 0;
+    if (is_set("FORCE_COLOR")) return 1;
+    return is_terminal && !(term != NULL && strcmp(term, "dumb") == 0);
+}
+
+static int names_utf8(const char *charset) {
+    char folded[8];
+    size_t length = 0;
+    for (; *charset != '\0' && *charset != '@' && length < sizeof folded - 1; charset++)
+        if (*charset != '-' && *charset != '_') folded[length++] = (char)(*charset | 0x20); /* lower case */
+    folded[length] = '\0';
+    return strcmp(folded, "utf8") == 0;
+}
+
+int ct_report_ascii(void) {
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (!is_set(names[i])) continue;
+        const char *charset = strchr(getenv(names[i]), '.');
+        return charset != NULL && !names_utf8(charset + 1);
+    }
+    return 0;
+}
+
+int ct_is_terminal(int fd) { return ct__os_is_terminal(fd); }
