@@ -98,7 +98,7 @@ const char *ct_cycles_kind_name(int kind) {
     return kind == CT_CYCLES_REFERENCE ? "reference" : "none";
 }
 
-/* The text of a source holds the refined rate where the kind is reference, so that only core counters are told apart. */
+/* The source of reference ticks names the rate, which is refined meanwhile: only the names of core counters count. */
 static const char *why_not_comparable(const ct_cycles *start, const ct_cycles *end) {
     if (start->kind != end->kind) return "the source of the cycles changed in the meantime";
     if (start->kind == CT_CYCLES_CORE && strcmp(start->source, end->source) != 0) {

@@ -45,7 +45,7 @@ static int is_final(int error) {
 
 static void explain_permission(int level, char *reason, size_t size) {
     if (level == CT__PERF_PARANOID_UNKNOWN) {
-        snprintf(reason, size, "perf events refused by a sandbox, or a container's seccomp filter; CAP_PERFMON may help");
+        snprintf(reason, size, "perf events refused, probably by a container's or sandbox's filter; add CAP_PERFMON");
         return;
     }
     if (level <= 2) {
@@ -64,7 +64,7 @@ static void explain(int error, int level, char *reason, size_t size) {
     case ENOENT:
     case ENODEV:
     case EOPNOTSUPP:
-        snprintf(reason, size, "no cycle counter in this (virtual) machine; a virtual PMU or bare metal would have one");
+        snprintf(reason, size, "no cycle counter in this (virtual) machine; a virtual PMU or bare metal would help");
         return;
     case EACCES:
     case EPERM:
@@ -280,7 +280,9 @@ static int read_perf(int descriptor, uint64_t values[3]) {
     return got == (ssize_t)wanted ? 0 : -EIO;
 }
 
-static int identify_perf(int descriptor, uint64_t *id) { return ioctl(descriptor, PERF_EVENT_IOC_ID, id) < 0 ? -errno : 0; }
+static int identify_perf(int descriptor, uint64_t *id) {
+    return ioctl(descriptor, PERF_EVENT_IOC_ID, id) < 0 ? -errno : 0;
+}
 
 static int close_perf(int descriptor) { return close(descriptor) < 0 ? -errno : 0; }
 
