@@ -60,8 +60,18 @@ REAL_OBJECTS := $(STATIC_OBJECTS) $(patsubst %.c,$(D)/obj/test/%.o,$(TEST_HELPER
 LUA_OBJECTS := $(patsubst %.c,$(D)/obj/lua$(LUA_VERSION)/%.o,$(LUA_SOURCES))
 
 STATIC_LIBRARY := $(D)/libcodetimer.a
+ifeq ($(OS),macos)
+SHARED_LINK_NAME := libcodetimer.dylib
+SHARED_NAME := libcodetimer.$(SO_VERSION).dylib
+SHARED_FILE := libcodetimer.$(VERSION).dylib
+SHARED_FLAGS = -dynamiclib -install_name $(LIBDIR)/$(SHARED_NAME)
+else
+SHARED_LINK_NAME := libcodetimer.so
 SHARED_NAME := libcodetimer.so.$(SO_VERSION)
-SHARED_LIBRARY := $(D)/libcodetimer.so.$(VERSION)
+SHARED_FILE := libcodetimer.so.$(VERSION)
+SHARED_FLAGS = -shared -Wl,-soname,$(SHARED_NAME) -Wl,--as-needed
+endif
+SHARED_LIBRARY := $(D)/$(SHARED_FILE)
 LUA_MODULE := $(D)/lua/$(LUA_VERSION)/codetimer.so
 
 # Interpreters: known after set-up, hence asked for only when a recipe needs them.
@@ -119,8 +129,8 @@ $(D)/obj/lua$(LUA_VERSION)/%.o: %.c $(D)/flags
 $(STATIC_LIBRARY): $(STATIC_OBJECTS)
 	@rm -f $@ && $(AR) rcs $@ $^
 $(SHARED_LIBRARY): $(SHARED_OBJECTS)
-	@$(CC) -shared -Wl,-soname,$(SHARED_NAME) -Wl,--as-needed $(CFLAGS) $(INSTRUMENT) $(LDFLAGS) -o $@ $^ $(LIBS)
-	@ln -sfn $(@F) $(D)/$(SHARED_NAME) && ln -sfn $(@F) $(D)/libcodetimer.so
+	@$(CC) $(SHARED_FLAGS) $(CFLAGS) $(INSTRUMENT) $(LDFLAGS) -o $@ $^ $(LIBS)
+	@ln -sfn $(@F) $(D)/$(SHARED_NAME) && ln -sfn $(@F) $(D)/$(SHARED_LINK_NAME)
 
 .PHONY: build build-c build-lua build-python
 build-c: $(STATIC_LIBRARY) $(SHARED_LIBRARY) ## the C library: build/libcodetimer.a and .so
@@ -149,7 +159,7 @@ build: setup ## everything: C, Python, Lua
 
 # ---- demo ----
 $(D)/quickstart: examples/quickstart.c $(STATIC_LIBRARY)
-	@$(CC) $(ALL_CFLAGS) -I. -o $@ $^ $(LIBS)
+	@$(CC) $(ALL_CFLAGS) -Icore -o $@ $^ $(LIBS)
 
 .PHONY: demo demo-run
 demo: build ## set up, build, and run the quickstart in C, Python and Lua
@@ -200,6 +210,100 @@ run-lua: $(B)/env.sh build-lua
 	@. $(B)/env.sh && LUA_CPATH="$(CURDIR)/$(dir $(LUA_MODULE))?.so;;" tests/tally run busted "$(SUITE)Lua $(LUA_VERSION)" \
 	    $(WRAPPER) $(LUA) "$$(command -v busted)" --output=plainTerminal tests/lua
 
-.PHONY: clean
+# ---- sanitizers, valgrind, coverage ----
+# The hosts were not built with the sanitizers, so their runtime is loaded first; the suppressions name host frames only.
+ASAN := $(MAKE) D=$(B)/asan OPTIMIZE="-O1 -g -fno-omit-frame-pointer" SUITE="sanitized " \
+	INSTRUMENT="-fsanitize=address,undefined -fno-sanitize-recover=all"
+SANITIZER_ENV = ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
+	LSAN_OPTIONS=suppressions=$(CURDIR)/tests/sanitizers/lsan-python.supp:print_suppressions=0
+PRELOAD = LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)"
+.PHONY: sanitize valgrind coverage
+sanitize: build ## C, Lua and Python tests under AddressSanitizer, UBSan and LeakSanitizer
+	$(NEW_TALLY)
+	@$(ASAN) run-c WRAPPER='env $(SANITIZER_ENV)'
+	@$(ASAN) run-lua WRAPPER='env $(SANITIZER_ENV) $(PRELOAD)'
+	@$(ASAN) run-python VERSIONS="$$(head -n 1 $(B)/pythons | cut -f 1)" WRAPPER='env $(SANITIZER_ENV) PYTHONMALLOC=malloc $(PRELOAD)'
+	$(SUM)
+
+valgrind: setup-base ## the C tests under valgrind
+	@tests/setup/system.sh valgrind
+	$(NEW_TALLY)
+	@$(MAKE) run-c SUITE="valgrind " WRAPPER="valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=all"
+	$(SUM)
+
+COVERAGE := $(MAKE) D=$(B)/coverage OPTIMIZE="-O0 -g" INSTRUMENT=--coverage WERROR=
+coverage: setup-base ## line coverage of the core without its platform; fails under 95 %
+	$(NEW_TALLY)
+	@find $(B)/coverage -name '*.gcda' -delete 2>/dev/null || true
+	@$(COVERAGE) run-c SUITE="coverage "
+	@tests/tally run exit "coverage of core >= 95 %" tests/lint/coverage.sh $(B)/coverage/obj 95
+	@cat "$(TALLY).logs/coverage_of_core____95__.log"
+	$(SUM)
+
+# ---- lint ----
+VENV_LINT := $(B)/venv-lint
+CHECK = @tests/tally run exit
+.PHONY: lint
+lint: build ## compilers, static analysis, style, and the rules of the house
+	@tests/setup/system.sh lint
+	@tests/setup/venv.sh $(VENV_LINT) "$$(head -n 1 $(B)/pythons | cut -f 2)" tests/setup/requirements-lint.txt
+	$(NEW_TALLY)
+	@$(MAKE) run-lint
+	$(SUM)
+
+DEFAULT_LIB = $(CURDIR)/$(B)/python-$(firstword $(VERSIONS))/lib
+MINGW := x86_64-w64-mingw32-gcc
+TIDY = clang-tidy --quiet --warnings-as-errors='*'
+C_FILES := $(CORE) $(PLATFORM) $(LUA_SOURCES) $(wildcard examples/*.c)
+PYTHON_C := $(wildcard bindings-python/*.c)
+PYTHON_INCLUDE = $(shell $(VENV_PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))')
+.PHONY: run-lint mingw
+mingw: $(patsubst %.c,$(B)/mingw/%.o,$(CORE) $(wildcard core/platform/*_windows.c))
+$(B)/mingw/%.o: %.c FORCE
+	@mkdir -p $(@D) && $(MINGW) -std=c11 $(WARN) -O2 -c -o $@ $<
+run-lint:
+	$(CHECK) "gcc -Werror" $(MAKE) D=$(B)/gcc CC=gcc build-c build-lua programs
+	$(CHECK) "clang -Werror" $(MAKE) D=$(B)/clang CC=clang build-c build-lua programs
+	$(CHECK) "gcc -Werror, Python" $(MAKE) D=$(B)/gcc CC=gcc INSTRUMENT="-Wall -Wextra -Werror" pythons
+	$(CHECK) "clang -Werror, Python" $(MAKE) D=$(B)/clang CC=clang INSTRUMENT="-Wall -Wextra -Werror" \
+	    $(B)/clang/python-$(firstword $(VERSIONS))/made
+	$(CHECK) "mingw-w64, the Windows files" $(MAKE) mingw
+	$(CHECK) "clang-tidy" $(TIDY) $(C_FILES) -- -std=c11 -I. -Icore -isystem $(LUA_INCDIR)
+	$(CHECK) "clang-tidy, Python" $(TIDY) $(PYTHON_C) -- -std=c11 -I. -isystem $(PYTHON_INCLUDE)
+	$(CHECK) "ruff" $(VENV_LINT)/bin/ruff check --no-cache .
+	$(CHECK) "mypy --strict" env MYPYPATH=bindings-python $(VENV_LINT)/bin/mypy --strict \
+	    --cache-dir $(B)/mypy bindings-python/codetimer
+	$(CHECK) "stubtest" env PYTHONPATH=$(DEFAULT_LIB) MYPYPATH=bindings-python $(VENV_LINT)/bin/stubtest codetimer
+	$(CHECK) "luacheck" luacheck --no-cache -q bindings-lua tests/lua examples
+	@for check in tests/lint/check_*.py; do \
+	    tests/tally run exit "$${check##*/}" $(VENV_PYTHON) -B $$check $(B) $(DEFAULT_LIB); done
+
+# ---- bench, install, packages ----
+.PHONY: bench install install-c install-lua sdist clean
+bench: build ## the cost of a run's loop against a plain one, in each Python and in Lua
+	@for version in $(VERSIONS); do $(B)/venv-$$version/bin/python tests/python/bench_loop.py || exit 1; done
+	@. $(B)/env.sh && $(LUA) tests/lua/bench_loop.lua
+
+$(D)/codetimer.pc: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$(LIBDIR)' 'includedir=$${prefix}/include' '' 'Name: codetimer' \
+	    'Description: how long code takes, and what the CPU and the garbage collector did meanwhile' \
+	    'Version: $(VERSION)' 'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lcodetimer' 'Libs.private: $(LIBS)' >$@
+
+install: build-c $(D)/codetimer.pc ## header, libraries, codetimer.pc below DESTDIR/PREFIX
+	install -d "$(DESTDIR)$(PREFIX)/include" "$(DESTDIR)$(LIBDIR)/pkgconfig"
+	install -m 644 core/codetimer.h "$(DESTDIR)$(PREFIX)/include/"
+	install -m 644 $(STATIC_LIBRARY) $(SHARED_LIBRARY) "$(DESTDIR)$(LIBDIR)/"
+	ln -sfn $(SHARED_FILE) "$(DESTDIR)$(LIBDIR)/$(SHARED_NAME)"
+	ln -sfn $(SHARED_FILE) "$(DESTDIR)$(LIBDIR)/$(SHARED_LINK_NAME)"
+	install -m 644 $(D)/codetimer.pc "$(DESTDIR)$(LIBDIR)/pkgconfig/"
+
+install-lua: build-lua ## the Lua module to INST_LIBDIR (LuaRocks calls this)
+	install -d "$(DESTDIR)$(INST_LIBDIR)"
+	install -m 755 $(LUA_MODULE) "$(DESTDIR)$(INST_LIBDIR)/"
+
+sdist: setup-python ## the source package for PyPI, in build/dist/
+	@$(VENV_PYTHON) setup.py -q egg_info --egg-base $(B) sdist --dist-dir $(B)/dist && ls $(B)/dist
+
 clean: ## remove build/
 	rm -rf $(B)
