@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * common.c: turning C facts into Lua values and refusing wrong arguments. A refusal always tells what was wrong, what
+ * was seen, and what would be right. */
+#include "common.h"
+
+#include <string.h>
+
+int ct__lua_fail(lua_State *L, int status) {
+    luaL_pushfail(L);
+    lua_pushstring(L, ct_status_text(status));
+    lua_pushstring(L, ct_status_name(status));
+    return 3;
+}
+
+/* The first bytes of a string are enough to recognise it. */
+static void push_quoted(lua_State *L, int index) {
+    enum { SHOWN = 32 };
+    size_t length;
+    const char *text = lua_tolstring(L, index, &length);
+    lua_pushlstring(L, text, length < SHOWN ? length : SHOWN);
+    lua_pushfstring(L, length > SHOWN ? "the string \"%s...\"" : "the string \"%s\"", lua_tostring(L, -1));
+    lua_remove(L, -2);
+}
+
+const char *ct__lua_describe(lua_State *L, int index) {
+    index = lua_absindex(L, index);
+    switch (lua_type(L, index)) {
+    case LUA_TNUMBER: /* a copy: lua_tolstring would turn the argument itself into a string */
+        lua_pushvalue(L, index);
+        lua_tostring(L, -1);
+        break;
+    case LUA_TSTRING:
+        push_quoted(L, index);
+        break;
+    case LUA_TBOOLEAN:
+        lua_pushstring(L, lua_toboolean(L, index) ? "true" : "false");
+        break;
+    case LUA_TNONE:
+    case LUA_TNIL:
+        lua_pushliteral(L, "nothing");
+        break;
+    default:
+        lua_pushfstring(L, "a %s", luaL_typename(L, index));
+    }
+    return lua_tostring(L, -1);
+}
+
+lua_Integer ct__lua_check_count(lua_State *L, int arg, int index, const char *what, lua_Integer most) {
+    int whole = 0;
+    lua_Integer value = 0;
+    if (lua_type(L, index) == LUA_TNUMBER) value = lua_tointegerx(L, index, &whole);
+    if (!whole || value < 0 || value > most)
+        luaL_argerror(L, arg,
+                      lua_pushfstring(L, "%s must be a whole number from 0 to %I, got %s", what, (LUAI_UACINT)most,
+                                      ct__lua_describe(L, index)));
+    return value;
+}
+
+static int is_listed(const char *name, const char *const *names) {
+    for (; *names != NULL; names++)
+        if (strcmp(name, *names) == 0) return 1;
+    return 0;
+}
+
+int ct__lua_check_options(lua_State *L, int arg, const char *const *names) {
+    if (lua_isnoneornil(L, arg)) return 0;
+    luaL_checktype(L, arg, LUA_TTABLE);
+    for (lua_pushnil(L); lua_next(L, arg) != 0; lua_pop(L, 1)) {
+        if (lua_type(L, -2) == LUA_TSTRING && is_listed(lua_tostring(L, -2), names)) continue;
+        luaL_argerror(L, arg, lua_pushfstring(L, "unknown option: %s", ct__lua_describe(L, -2)));
+    }
+    return 1;
+}
+
+void ct__lua_set_text(lua_State *L, const char *key, const char *text) {
+    if (text == NULL || text[0] == '\0') return;
+    lua_pushstring(L, text);
+    lua_setfield(L, -2, key);
+}
+
+void ct__lua_set_integer(lua_State *L, const char *key, uint64_t value) {
+    lua_pushinteger(L, (lua_Integer)value);
+    lua_setfield(L, -2, key);
+}
+
+void ct__lua_set_number(lua_State *L, const char *key, double value) {
+    lua_pushnumber(L, value);
+    lua_setfield(L, -2, key);
+}
+
+void ct__lua_set_boolean(lua_State *L, const char *key, int value) {
+    lua_pushboolean(L, value);
+    lua_setfield(L, -2, key);
+}
+
+void ct__lua_new_type(lua_State *L, const char *name, const luaL_Reg *functions) {
+    if (luaL_newmetatable(L, name)) luaL_setfuncs(L, functions, 0);
+    lua_pop(L, 1);
+}

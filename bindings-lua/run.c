@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * run.c: time(name, n, fn [, options]).
+ *
+ * The loop is Lua code, so fn may yield, and the run with it. It is not protected by pcall: an error goes on as if we
+ * were not there, and the message handler of whoever catches it sees the whole stack. What ends the run in every case
+ * is a to-be-closed variable, the run itself, in the frame of "time": Lua closes it after a normal end, after an error,
+ * when the coroutine is closed and in lua_close.
+ *
+ * The loop notes each completed call in the local "made". The closure that shares this local is how the count survives
+ * the loop: when an error takes the stack away, Lua saves the local in the closure first. Two calls per turn make up
+ * for what the note costs, so the loop is as fast as a plain one.
+ *
+ * Invariant: run->run is NULL before begin and after the end; in_chunk is 1 exactly while the clock runs; the sentinels
+ * are armed exactly while "armed" is 1.
+ */
+#define _POSIX_C_SOURCE 200809L /* fileno */
+#include "common.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <lualib.h>
+
+#define RUN_TYPE "codetimer.Run"
+
+#ifdef _WIN32
+#define fileno _fileno
+#endif
+
+static const char loop[] = "local watch, next, done = ...\n"
+                           "return function(run, fn)\n"
+                           "    local made = 0\n"
+                           "    watch(run, function() return made end)\n"
+                           "    for k in next, run do\n"
+                           "        for i = 1, k - 1, 2 do\n"
+                           "            fn() made = i\n"
+                           "            fn() made = i + 1\n"
+                           "        end\n"
+                           "        if made < k then fn() made = k end\n"
+                           "        done(run, made)\n"
+                           "        made = 0\n"
+                           "    end\n"
+                           "end\n";
+
+static const char loop_key = 0; /* the compiled loop in the registry */
+
+typedef struct lua_run {
+    ct_run *run;
+    int armed;
+    int in_chunk;
+    int complete;   /* n calls were made */
+    int printed;    /* or tried: the report is written once */
+    int status;     /* CT_OK: there is a result */
+    int collecting; /* was the collector running at the start? */
+    ct__lua_gc before;
+} lua_run;
+
+enum { RUN_MADE = 1, RUN_RESULT, RUN_FILE, RUN_VALUES = RUN_FILE }; /* user values of a run */
+enum { NAME = 1, N, FN, FILE_, RUN, RESULT };                       /* the stack of time */
+
+/* ---- what the loop calls ---- */
+
+/* watch(run, closure): the last thing before the first chunk, so that nothing of ours is collected during the run. */
+static int watch_run(lua_State *L) {
+    lua_run *run = lua_touserdata(L, 1);
+    lua_setiuservalue(L, 1, RUN_MADE);
+    lua_gc(L, LUA_GCCOLLECT, 0);
+    run->collecting = lua_gc(L, LUA_GCISRUNNING, 0);
+    ct__lua_gc_read(L, &run->before);
+    return 0;
+}
+
+static int next_chunk(lua_State *L) {
+    lua_run *run = lua_touserdata(L, 1);
+    uint64_t k;
+    run->in_chunk = ct_time_next(run->run, &k);
+    run->complete = !run->in_chunk;
+    if (run->complete) return 0;
+    lua_pushinteger(L, (lua_Integer)k);
+    return 1;
+}
+
+static int finish_chunk(lua_State *L) {
+    lua_run *run = lua_touserdata(L, 1);
+    ct_time_done(run->run, (uint64_t)lua_tointeger(L, 2));
+    run->in_chunk = 0;
+    return 0;
+}
+
+/* ---- the end of a run ---- */
+
+static void disarm_run(lua_State *L, lua_run *run) {
+    if (run->armed) ct__lua_gc_disarm(L);
+    run->armed = 0;
+}
+
+/* What the loop had noted when it was left. */
+static uint64_t calls_made(lua_State *L, int index) {
+    lua_Integer made = 0;
+    lua_getiuservalue(L, index, RUN_MADE);
+    if (lua_getupvalue(L, -1, 1) != NULL) {
+        made = lua_tointeger(L, -1);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+    return (uint64_t)made;
+}
+
+static void note_collector(lua_State *L, lua_run *run, const ct__lua_gc *after) {
+    int collecting = lua_gc(L, LUA_GCISRUNNING, 0);
+    if (run->collecting && !collecting) ct_time_note(run->run, "The function has stopped the garbage collector.");
+    if (!run->collecting && collecting) ct_time_note(run->run, "The function has restarted the garbage collector.");
+    if (after->lost != run->before.lost)
+        ct_time_note(run->run, "Collections are not shown: there was no memory to count them.");
+}
+
+/* Ends the run at "index", once: the result is made and becomes the last one. */
+static void end_run(lua_State *L, int index, const char *interrupted) {
+    static const char *const labels[] = {"GC Minor", "GC Major"};
+    lua_run *run = lua_touserdata(L, index);
+    ct__lua_gc after;
+    if (run->run == NULL) return;
+    if (run->in_chunk) ct_time_done(run->run, calls_made(L, index));
+    run->in_chunk = 0;
+    ct__lua_gc_read(L, &after);
+    disarm_run(L, run);
+    note_collector(L, run, &after);
+    const uint64_t counts_before[] = {run->before.minor, run->before.major};
+    const uint64_t counts_after[] = {after.minor, after.major};
+    ct_time_finish finish = {sizeof finish, interrupted, 2, labels, counts_before, counts_after};
+    if (after.lost != run->before.lost) finish.gc_generations = 0;
+    lua_getiuservalue(L, index, RUN_RESULT);
+    run->status = ct_time_end(run->run, &finish, lua_touserdata(L, -1));
+    run->run = NULL;
+    if (run->status == CT_OK) ct__lua_set_last_result(L, -1);
+    lua_pop(L, 1);
+}
+
+/* ---- the report ---- */
+
+/* Replaces nil in the slot by io.stdout as it is now. Returns 0 if there is none. */
+static int resolve_file(lua_State *L, int file) {
+    if (!lua_isnil(L, file)) return 1;
+    lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+    lua_getfield(L, -1, LUA_IOLIBNAME);
+    if (lua_istable(L, -1))
+        lua_getfield(L, -1, "stdout");
+    else
+        lua_pushnil(L);
+    lua_replace(L, file);
+    lua_pop(L, 2);
+    return !lua_isnil(L, file);
+}
+
+static luaL_Stream *find_stream(lua_State *L, int file) {
+    luaL_Stream *stream = luaL_testudata(L, file, LUA_FILEHANDLE);
+    return stream != NULL && stream->closef != NULL ? stream : NULL;
+}
+
+/* Pushes file.write, file and the report. */
+static void push_write(lua_State *L, int file, const ct_result *result) {
+    luaL_Stream *stream = find_stream(L, file);
+    lua_getfield(L, file, "write");
+    lua_pushvalue(L, file);
+    ct__lua_push_report(L, result, ct_report_color(stream != NULL && ct_is_terminal(fileno(stream->f))));
+}
+
+/* A full disk shows only when the buffer is written out, and by then nobody may be looking. */
+static int flush_file(lua_State *L, int file) {
+    luaL_Stream *stream = find_stream(L, file);
+    return stream == NULL || fflush(stream->f) == 0;
+}
+
+/* print(file, result), called in protected mode: the error that ended the run is more important than this one. */
+static int print_partial(lua_State *L) {
+    const ct_result *result = ct__lua_check_result(L, 2);
+    if (!resolve_file(L, 1)) return 0;
+    push_write(L, 1, result);
+    lua_call(L, 2, 0);
+    flush_file(L, 1);
+    return 0;
+}
+
+static void print_interrupted(lua_State *L, int index) {
+    lua_run *run = lua_touserdata(L, index);
+    if (run->printed || run->status != CT_OK) return;
+    run->printed = 1;
+    lua_pushcfunction(L, print_partial);
+    if (lua_getiuservalue(L, index, RUN_FILE) == LUA_TBOOLEAN) { /* false: print nothing */
+        lua_pop(L, 2);
+        return;
+    }
+    lua_getiuservalue(L, index, RUN_RESULT);
+    if (ct__lua_check_result(L, -1)->name_length == 0)
+        lua_pop(L, 3);
+    else if (lua_pcall(L, 2, 0, 0) != LUA_OK)
+        lua_pop(L, 1);
+}
+
+/* ---- the run as a userdata ---- */
+
+/* One word for what ended the run early. The stand-alone interpreter turns Ctrl-C into the error "interrupted!",
+ * with a position in front of it. */
+static const char *name_cause(lua_State *L, int error) {
+    static const char ctrl_c[] = ": interrupted!";
+    size_t length, tail = sizeof ctrl_c - 1;
+    if (lua_isnoneornil(L, error)) return "closed";
+    if (lua_type(L, error) != LUA_TSTRING) return "error";
+    const char *message = lua_tolstring(L, error, &length);
+    if (strcmp(message, ctrl_c + 2) == 0) return "interrupted"; /* raised in C: no position */
+    return length > tail && strcmp(message + length - tail, ctrl_c) == 0 ? "interrupted" : "error";
+}
+
+/* __close(run, error) */
+static int close_run(lua_State *L) {
+    lua_run *run = luaL_checkudata(L, 1, RUN_TYPE);
+    lua_settop(L, 2);
+    end_run(L, 1, run->complete ? NULL : name_cause(L, 2));
+    if (!run->complete || !lua_isnil(L, 2)) print_interrupted(L, 1);
+    return 0;
+}
+
+/* A coroutine that died or was forgotten is never closed; its run ends without a result when it is collected: how
+ * long it ran is not known by then. */
+static int free_run(lua_State *L) {
+    lua_run *run = luaL_checkudata(L, 1, RUN_TYPE);
+    disarm_run(L, run);
+    if (run->run == NULL) return 0;
+    ct_run_free(run->run);
+    run->run = NULL;
+    lua_warning(L, "codetimer: a run has no result, because its coroutine was neither finished nor closed", 0);
+    return 0;
+}
+
+/* Pushes the run and its result. Whatever needs memory is made here. */
+static lua_run *new_run(lua_State *L) {
+    lua_run *run = lua_newuserdatauv(L, sizeof *run, RUN_VALUES);
+    *run = (lua_run){.status = CT_EINVAL};
+    luaL_setmetatable(L, RUN_TYPE);
+    ct__lua_new_result(L);
+    lua_pushvalue(L, RESULT);
+    lua_setiuservalue(L, RUN, RUN_RESULT);
+    lua_pushvalue(L, FILE_);
+    lua_setiuservalue(L, RUN, RUN_FILE);
+    lua_toclose(L, RUN);
+    ct__lua_gc_arm(L);
+    run->armed = 1;
+    ct__lua_gc_read(L, &run->before);
+    return run;
+}
+
+/* ---- time ---- */
+
+static void check_callable(lua_State *L, int arg) {
+    if (lua_isfunction(L, arg) || luaL_getmetafield(L, arg, "__call") != LUA_TNIL) return;
+    luaL_argerror(L, arg, lua_pushfstring(L, "fn must be a function or have __call, got %s", ct__lua_describe(L, arg)));
+}
+
+/* Replaces the options by what options.file says: nil (io.stdout), false (nothing), or an object with a write method.
+ */
+static void check_file(lua_State *L, int arg) {
+    static const char *const names[] = {"file", NULL};
+    if (!ct__lua_check_options(L, arg, names)) return;
+    lua_getfield(L, arg, "file");
+    lua_replace(L, arg);
+    if (lua_isnil(L, arg) || (lua_isboolean(L, arg) && !lua_toboolean(L, arg))) return;
+    if (luaL_testudata(L, arg, LUA_FILEHANDLE) != NULL && find_stream(L, arg) == NULL)
+        luaL_argerror(L, arg, "options.file is a closed file");
+    int indexable = lua_istable(L, arg) || luaL_getmetafield(L, arg, "__index") != LUA_TNIL;
+    if (indexable && lua_getfield(L, arg, "write") != LUA_TNIL) return;
+    luaL_argerror(
+        L, arg,
+        lua_pushfstring(L, "options.file must be false or have a write method, got %s", ct__lua_describe(L, arg)));
+}
+
+static int64_t check_arguments(lua_State *L) {
+    if (lua_type(L, NAME) != LUA_TSTRING)
+        luaL_argerror(L, NAME, lua_pushfstring(L, "name must be a string, got %s", ct__lua_describe(L, NAME)));
+    if (lua_isnoneornil(L, N)) luaL_argerror(L, N, "automatic n is not available yet: give the number of calls");
+    int64_t n = ct__lua_check_count(L, N, N, "n", LUA_MAXINTEGER);
+    check_callable(L, FN);
+    lua_settop(L, FILE_);
+    check_file(L, FILE_);
+    lua_settop(L, FILE_);
+    return n;
+}
+
+/* After the report was written (or not): the result, or what write said. */
+static int return_result(lua_State *L, int status, lua_KContext context) {
+    (void)status;
+    (void)context;
+    int answer = RESULT + 1;
+    if (!lua_toboolean(L, answer) && !lua_isnil(L, answer + 1)) return 3;
+    if (!flush_file(L, FILE_)) return luaL_fileresult(L, 0, NULL);
+    lua_pushvalue(L, RESULT);
+    return 1;
+}
+
+/* After the loop: the end of a complete run. */
+static int report_run(lua_State *L, int status, lua_KContext context) {
+    (void)status;
+    lua_run *run = lua_touserdata(L, RUN);
+    end_run(L, RUN, NULL);
+    if (run->status != CT_OK) return ct__lua_fail(L, run->status);
+    const ct_result *result = ct__lua_check_result(L, RESULT);
+    run->printed = 1;
+    lua_settop(L, RESULT);
+    if (lua_isboolean(L, FILE_) || result->name_length == 0) return 1;
+    if (!resolve_file(L, FILE_)) {
+        luaL_pushfail(L);
+        lua_pushliteral(L, "no report: the io library is not loaded; give options.file");
+        lua_pushstring(L, ct_status_name(CT_ENOTSUP));
+        return 3;
+    }
+    push_write(L, FILE_, result);
+    lua_callk(L, 2, 3, context, return_result);
+    return return_result(L, LUA_OK, context);
+}
+
+int ct__lua_time(lua_State *L) {
+    int64_t n = check_arguments(L);
+    lua_run *run = new_run(L);
+    ct_time_options options = {sizeof options, 0};
+    const char *name = lua_tolstring(L, NAME, &options.name_length);
+    int status = ct_time_begin(name, n, &options, &run->run);
+    if (status != CT_OK) return ct__lua_fail(L, status);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &loop_key);
+    lua_pushvalue(L, RUN);
+    lua_pushvalue(L, FN);
+    lua_callk(L, 2, 0, 0, report_run);
+    return report_run(L, LUA_OK, 0);
+}
+
+void ct__lua_run_open(lua_State *L) {
+    static const luaL_Reg functions[] = {{"__close", close_run}, {"__gc", free_run}, {NULL, NULL}};
+    ct__lua_new_type(L, RUN_TYPE, functions);
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &loop_key) == LUA_TNIL) {
+        if (luaL_loadbufferx(L, loop, sizeof loop - 1, "=codetimer", "t") != LUA_OK) lua_error(L);
+        lua_pushcfunction(L, watch_run);
+        lua_pushcfunction(L, next_chunk);
+        lua_pushcfunction(L, finish_chunk);
+        lua_call(L, 3, 1);
+        lua_rawsetp(L, LUA_REGISTRYINDEX, &loop_key);
+    }
+    lua_pop(L, 1);
+}
