@@ -69,7 +69,7 @@ static void put_priority(ct__text *text, const ct_priority *priority) {
         ct__text_put_count(text, (uint64_t)priority->cpu);
     }
     put_in_brackets(text, priority->scope);
-    if (priority->reason[0] != '\0') {
+    if (priority->reason[0] != '\0' && !priority->restored) {
         ct__text_put(text, ": ");
         ct__text_put(text, priority->reason);
     }
