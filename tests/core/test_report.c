@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Guards the bytes of the report: the block, each variant of each line, the one-line form, and the rules for colour and
+ * charset. Fails if a column moves or a missing fact is printed as a number.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codetimer.h"
+
+static const char *const labels[] = {"Gen 0", "Gen 1", "Gen 2"};
+static const uint64_t collections[] = {50, 4, 0};
+static const char *const notes[] = {"first", "second\nline"};
+
+static ct_result kept_lists(void) {
+    ct_result result = {0};
+    result.name = "Kept Lists";
+    result.name_length = strlen(result.name);
+    result.n = result.calls = 100000;
+    result.elapsed_ns = 12345678;
+    result.per_call_known = result.interval_known = 1;
+    result.per_call_ns = 123.4568;
+    result.interval_low_ns = 122;
+    result.interval_high_ns = 125;
+    result.cycles_kind = CT_CYCLES_REFERENCE;
+    result.cycles = 25876543;
+    result.gc_generations = 3;
+    result.gc_labels = labels;
+    result.gc_collections = collections;
+    return result;
+}
+
+static char buffer[1024];
+
+static void check(const ct_result *result, const ct_report_options *options, const char *expected) {
+    size_t length = ct_report_format(result, options, buffer, sizeof buffer);
+    assert_string_equal(buffer, expected);
+    assert_int_equal(length, strlen(expected));
+    assert_int_equal(ct_report_format(result, options, NULL, 0), length);
+}
+
+static void test_block(void **unused) {
+    (void)unused;
+    ct_result result = kept_lists();
+    check(&result, NULL,
+          "Kept Lists\n"
+          "    Calls:          100,000\n"
+          "    Time Elapsed:   12.346 ms\n"
+          "    Per Call:       123.457 ns \xc2\xb1 1.2 %\n"
+          "    CPU Cycles:     25,876,543 (reference)\n"
+          "    Gen 0:          50\n"
+          "    Gen 1:          4\n"
+          "    Gen 2:          0\n"
+          "\n");
+}
+
+static void test_ascii_and_color(void **unused) {
+    (void)unused;
+    ct_report_options options = {sizeof options, 1, 1, 0};
+    ct_result result = kept_lists();
+    result.per_call_ns = 1234.5678;
+    result.gc_generations = 0;
+    result.cycles_kind = CT_CYCLES_CORE;
+    check(&result, &options,
+          "\x1b[33mKept Lists\x1b[0m\n"
+          "    Calls:          100,000\n"
+          "    Time Elapsed:   12.346 ms\n"
+          "    Per Call:       1.235 us +- 0.1 %\n"
+          "    CPU Cycles:     25,876,543 (core)\n"
+          "\n");
+}
+
+static void test_missing_facts(void **unused) {
+    (void)unused;
+    ct_result result = kept_lists();
+    result.name = "x\x1b[31m";
+    result.name_length = 6;
+    result.calls = 37;
+    result.interrupted = "ValueError";
+    result.elapsed_ns = 999;
+    result.per_call_known = 0;
+    result.cycles_kind = CT_CYCLES_NONE;
+    result.cycles_reason = "no counter here";
+    result.gc_generations = 0;
+    result.notes = notes;
+    result.notes_count = 2;
+    check(&result, NULL,
+          "x\\x1b[31m\n"
+          "    Calls:          37 of 100,000 (ValueError)\n"
+          "    Time Elapsed:   999 ns\n"
+          "    Per Call:       \xe2\x80\x94\n"
+          "    CPU Cycles:     unavailable (no counter here)\n"
+          "    Note:           first\n"
+          "    Note:           second\\nline\n"
+          "\n");
+}
+
+static void test_elapsed_edges(void **unused) {
+    (void)unused;
+    static const struct {
+        uint64_t ns;
+        const char *text;
+    } cases[] = {{0, "0 ns"},
+                 {1000, "0.001 ms"},
+                 {1499, "0.001 ms"},
+                 {1500, "0.002 ms"},
+                 {999999500, "1,000.000 ms"},
+                 {UINT64_MAX, "18,446,744,073,709.552 ms"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        ct_result result = kept_lists();
+        result.elapsed_ns = cases[i].ns;
+        ct_report_format(&result, NULL, buffer, sizeof buffer);
+        char *line = strstr(buffer, "Time Elapsed:   ");
+        assert_non_null(line);
+        line += strlen("Time Elapsed:   ");
+        *strchr(line, '\n') = '\0';
+        assert_string_equal(line, cases[i].text);
+    }
+}
+
+static void test_line(void **unused) {
+    (void)unused;
+    ct_report_options options = {sizeof options, 0, 0, 1};
+    ct_result result = kept_lists();
+    check(&result, &options, "Kept Lists: 100,000 calls, 12.346 ms, 123.457 ns \xc2\xb1 1.2 % per call");
+    result.calls = result.n = 1;
+    check(&result, &options, "Kept Lists: 1 call, 12.346 ms, 123.457 ns \xc2\xb1 1.2 % per call");
+}
+
+static void set(const char *name, const char *value) {
+    if (value == NULL) {
+        unsetenv(name);
+    } else {
+        setenv(name, value, 1);
+    }
+}
+
+static void test_color_rules(void **unused) {
+    (void)unused;
+    static const struct {
+        const char *no_color, *force_color, *term;
+        int terminal, color;
+    } cases[] = {
+        {NULL, NULL, "xterm", 1, 1}, {NULL, NULL, "xterm", 0, 0}, {NULL, NULL, NULL, 1, 1},  {NULL, NULL, "dumb", 1, 0},
+        {"1", NULL, "xterm", 1, 0},  {"", NULL, "xterm", 1, 1},   {NULL, "1", "dumb", 0, 1}, {"1", "1", "xterm", 1, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        set("NO_COLOR", cases[i].no_color);
+        set("FORCE_COLOR", cases[i].force_color);
+        set("TERM", cases[i].term);
+        assert_int_equal(ct_report_color(cases[i].terminal), cases[i].color);
+    }
+}
+
+static void test_charset_rules(void **unused) {
+    (void)unused;
+    static const struct {
+        const char *all, *ctype, *lang;
+        int ascii;
+    } cases[] = {
+        {NULL, NULL, NULL, 0},
+        {"C", NULL, "de_DE.ISO-8859-1", 0},
+        {"POSIX", NULL, NULL, 0},
+        {NULL, NULL, "de_DE.UTF-8", 0},
+        {NULL, NULL, "de_DE.utf8@euro", 0},
+        {NULL, NULL, "de_DE.ISO-8859-1", 1},
+        {NULL, "ru_RU.KOI8-R", "de_DE.UTF-8", 1},
+        {"de_DE.UTF-8", "ru_RU.KOI8-R", NULL, 0},
+        {"", "", "ja_JP.eucJP", 1},
+        {NULL, NULL, "de_DE.UTF-16LE", 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        set("LC_ALL", cases[i].all);
+        set("LC_CTYPE", cases[i].ctype);
+        set("LANG", cases[i].lang);
+        assert_int_equal(ct_report_ascii(), cases[i].ascii);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_block),         cmocka_unit_test(test_ascii_and_color), cmocka_unit_test(test_missing_facts),
+        cmocka_unit_test(test_elapsed_edges), cmocka_unit_test(test_line),            cmocka_unit_test(test_color_rules),
+        cmocka_unit_test(test_charset_rules),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
