@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 #
-# The build. Everything it makes goes below build/; the version is read from core/codetimer.h; the operating system picks
-# the files of core/platform/. A variant (sanitizers, coverage, another compiler) is the same build with another D and
-# other flags. Targets that need tools get them first (tests/setup/); build-c, build-lua and the install targets never do,
-# because package managers call them. CFLAGS, LIBFLAG, LUA_* and INST_* are named as LuaRocks names them.
+# The build. Everything it makes goes below build/; the version is read from core/codetimer.h; the operating system
+# picks the files of core/platform/. A variant (sanitizers, coverage, another compiler) is the same build with another D
+# and other flags. Targets that need tools get them first (tests/setup/); build-c, build-lua and the install targets
+# never do, because package managers call them. CFLAGS, LIBFLAG, LUA_* and INST_* are named as LuaRocks names them.
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -32,7 +32,7 @@ LIBS := -lm -pthread
 # ---- Lua: where LuaRocks or the distribution has it ----
 LUA_VERSION ?= 5.4
 LUA ?= lua$(LUA_VERSION)
-LUA_INCDIR ?= $(or $(shell pkg-config --variable=includedir lua$(LUA_VERSION) 2>/dev/null)/lua$(LUA_VERSION),/usr/include)
+LUA_INCDIR ?= $(patsubst -I%,%,$(firstword $(shell pkg-config --cflags-only-I lua$(LUA_VERSION) 2>/dev/null)))
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 INST_LIBDIR ?= $(LIBDIR)/lua/$(LUA_VERSION)
@@ -119,11 +119,11 @@ $(D)/obj/static/%.o: %.c $(D)/flags
 $(D)/obj/shared/%.o: %.c $(D)/flags
 	$(COMPILE) -DCT_SHARED -c -o $@ $<
 $(D)/obj/fake/%.o: %.c $(D)/flags
-	$(COMPILE) -DCT_FAKE_TICKS -I. -Icore -Itests -c -o $@ $<
+	$(COMPILE) -DCT_FAKE_TICKS -I. -Icore -Itests -Itests/fake -c -o $@ $<
 $(D)/obj/test/%.o: %.c $(D)/flags
-	$(COMPILE) -I. -Icore -Itests -c -o $@ $<
+	$(COMPILE) -I. -Icore -Itests -Itests/fake -c -o $@ $<
 $(D)/obj/lua$(LUA_VERSION)/%.o: %.c $(D)/flags
-	$(COMPILE) -I. -isystem $(LUA_INCDIR) -c -o $@ $<
+	$(COMPILE) -I. $(addprefix -isystem ,$(LUA_INCDIR)) -c -o $@ $<
 -include $(shell find $(D)/obj -name '*.d' 2>/dev/null)
 
 $(STATIC_LIBRARY): $(STATIC_OBJECTS)
@@ -147,7 +147,7 @@ $(D)/python-%/made: $(PYTHON_SOURCES) $(B)/venv-%/.made-of
 	    build --build-base $(@D)/work --build-lib $(@D)/lib egg_info --egg-base $(@D) >$(@D)/log 2>&1 \
 	    || { cat $(@D)/log; exit 1; }
 	@touch $@
-	@if [ $(D) = $(B) ]; then echo "$(CURDIR)/$(@D)/lib" >"$$(echo $(B)/venv-$*/lib/python*/site-packages)/codetimer.pth"; fi
+	@[ $(D) != $(B) ] || echo "$(CURDIR)/$(@D)/lib" >"$$(echo $(B)/venv-$*/lib/python3*/site-packages)/codetimer.pth"
 
 build-python: setup-python ## the Python extension, once for each Python found
 	@$(MAKE) pythons
@@ -207,11 +207,11 @@ run-python: $(B)/env.sh pythons
 	    PYTHONPATH=$(CURDIR)/$(D)/python-$$version/lib tests/tally run pytest "$(SUITE)Python $$version" \
 	        $(WRAPPER) $(B)/venv-$$version/bin/python -m pytest -v -p no:cacheprovider tests/python; done
 run-lua: $(B)/env.sh build-lua
-	@. $(B)/env.sh && LUA_CPATH="$(CURDIR)/$(dir $(LUA_MODULE))?.so;;" tests/tally run busted "$(SUITE)Lua $(LUA_VERSION)" \
-	    $(WRAPPER) $(LUA) "$$(command -v busted)" --output=plainTerminal tests/lua
+	@. $(B)/env.sh && LUA_CPATH="$(CURDIR)/$(dir $(LUA_MODULE))?.so;;" \
+	    tests/tally run busted "$(SUITE)Lua $(LUA_VERSION)" $(WRAPPER) $(LUA) "$$(command -v busted)" --output=plainTerminal tests/lua
 
 # ---- sanitizers, valgrind, coverage ----
-# The hosts were not built with the sanitizers, so their runtime is loaded first; the suppressions name host frames only.
+# The hosts were not built with the sanitizers, so the runtime is loaded first; suppressions name host frames only.
 ASAN := $(MAKE) D=$(B)/asan OPTIMIZE="-O1 -g -fno-omit-frame-pointer" SUITE="sanitized " \
 	INSTRUMENT="-fsanitize=address,undefined -fno-sanitize-recover=all"
 SANITIZER_ENV = ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
@@ -222,7 +222,8 @@ sanitize: build ## C, Lua and Python tests under AddressSanitizer, UBSan and Lea
 	$(NEW_TALLY)
 	@$(ASAN) run-c WRAPPER='env $(SANITIZER_ENV)'
 	@$(ASAN) run-lua WRAPPER='env $(SANITIZER_ENV) $(PRELOAD)'
-	@$(ASAN) run-python VERSIONS="$$(head -n 1 $(B)/pythons | cut -f 1)" WRAPPER='env $(SANITIZER_ENV) PYTHONMALLOC=malloc $(PRELOAD)'
+	@$(ASAN) run-python VERSIONS="$$(head -n 1 $(B)/pythons | cut -f 1)" \
+	    WRAPPER='env $(SANITIZER_ENV) PYTHONMALLOC=malloc $(PRELOAD)'
 	$(SUM)
 
 valgrind: setup-base ## the C tests under valgrind
@@ -268,8 +269,8 @@ run-lint:
 	$(CHECK) "clang -Werror, Python" $(MAKE) D=$(B)/clang CC=clang INSTRUMENT="-Wall -Wextra -Werror" \
 	    $(B)/clang/python-$(firstword $(VERSIONS))/made
 	$(CHECK) "mingw-w64, the Windows files" $(MAKE) mingw
-	$(CHECK) "clang-tidy" $(TIDY) $(C_FILES) -- -std=c11 -I. -Icore -isystem $(LUA_INCDIR)
-	$(CHECK) "clang-tidy, Python" $(TIDY) $(PYTHON_C) -- -std=c11 -I. -isystem $(PYTHON_INCLUDE)
+	$(CHECK) "clang-tidy" $(TIDY) $(C_FILES) -- -std=c11 -I. -Icore $(addprefix -isystem ,$(LUA_INCDIR))
+	$(CHECK) "clang-tidy, Python" $(TIDY) $(PYTHON_C) -- -std=c11 -I. -Icore -isystem $(PYTHON_INCLUDE)
 	$(CHECK) "ruff" $(VENV_LINT)/bin/ruff check --no-cache .
 	$(CHECK) "mypy --strict" env MYPYPATH=bindings-python $(VENV_LINT)/bin/mypy --strict \
 	    --cache-dir $(B)/mypy bindings-python/codetimer

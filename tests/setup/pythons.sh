@@ -33,7 +33,9 @@ find() {
     done
 }
 
-system_version() { python3 -I -c 'import sys; sys.version_info >= (3, 10) and print("%d.%d" % sys.version_info[:2])' 2>/dev/null; }
+system_version() {
+    python3 -I -c 'import sys; sys.version_info >= (3, 10) and print("%d.%d" % sys.version_info[:2])' 2>/dev/null
+}
 
 default=
 for version in 3.11 "$(system_version)" 3.13 3.12 3.10; do

@@ -46,7 +46,6 @@ need_lint() {
     need gcc has gcc
     need clang has clang
     need clang-tidy has clang-tidy
-    need cppcheck has cppcheck
     need gcc-mingw-w64-x86-64 has x86_64-w64-mingw32-gcc
     need lua-check has luacheck
 }
@@ -82,7 +81,7 @@ install_missing() {
 probe "$@"
 [ -n "$missing" ] || exit 0
 has apt-get >/dev/null || give_up "this system has no apt-get, so nothing was installed"
-[ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null || give_up "neither root nor sudo without a password, so nothing was installed"
+[ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null || give_up "not root, and no sudo without a password: nothing was installed"
 echo "set-up: installing$missing"
 install_missing || give_up "apt-get could not install it (see above)"
 probe "$@"

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+"""Guards the manuals: what codetimer.h declares is described for Python and Lua too, or is listed here as C only."""
+
+from __future__ import annotations
+
+import re
+
+import tree
+
+# The bindings make these visible in another way, or not at all.
+C_ONLY = {
+    "ct_status_name", "ct_status_text", "ct_version",  # exceptions; nil, message, code; __version__
+    "ct_cycles_kind_name",  # cycles_kind is that text
+    "ct_priority_raise", "ct_priority_restore", "ct_priority_free",  # initialize and its environment
+    "ct_environment_restore", "ct_environment_free", "ct_environment_format",  # methods
+    "ct_time_begin", "ct_time_next", "ct_time_done", "ct_time_due", "ct_time_note", "ct_time_end",  # inside time
+    "ct_run_free", "ct_result_free",  # the host's collector
+    "ct_report_format", "ct_report_color", "ct_report_ascii", "ct_is_terminal",  # str(result), tostring(result)
+}  # fmt: skip
+FIELDS_C_ONLY = {
+    "name_length", "gc_generations", "notes_count", "batches",  # lengths
+    "per_call_known", "interval_known", "interval_low_ns", "interval_high_ns",  # None, nil; in the report
+    "clock",
+}  # fmt: skip
+
+header = tree.text("core/codetimer.h")
+functions = set(re.findall(r"^CT_API [^;(]*?\b(ct_\w+)\(", header, re.MULTILINE))
+struct = re.search(r"typedef struct ct_result \{(.*?)\} ct_result;", header, re.DOTALL)
+assert functions and struct, "core/codetimer.h is not written as expected"
+fields = set(re.findall(r"(\w+);", re.sub(r"/\*.*?\*/", "", struct[1], flags=re.DOTALL)))
+
+python = "\n".join(tree.text(path) for path in tree.files(".pyi", under="bindings-python/codetimer/"))
+lua = tree.text("bindings-lua/library/codetimer.lua")
+
+for name in sorted(C_ONLY - functions) + sorted(FIELDS_C_ONLY - fields):
+    tree.found("tests/lint/check_docs.py", 0, f"{name} is listed here, but codetimer.h does not have it")
+for name in sorted(functions - C_ONLY):
+    plain = name.removeprefix("ct_")
+    if not re.search(rf"^def {plain}\(", python, re.MULTILINE):
+        tree.found("bindings-python/codetimer", 0, f"{plain}() is in codetimer.h, but in no .pyi file")
+    if not re.search(rf"^function [\w.]+\.{plain}\(", lua, re.MULTILINE):
+        tree.found("bindings-lua/library/codetimer.lua", 0, f"{plain}() is in codetimer.h, but not annotated")
+for name in sorted(fields - FIELDS_C_ONLY):
+    if not re.search(rf"\b{name}\b", python):
+        tree.found("bindings-python/codetimer", 0, f"ct_result.{name} is in codetimer.h, but in no .pyi file")
+    if not re.search(rf"^---@field {name}\b", lua, re.MULTILINE):
+        tree.found("bindings-lua/library/codetimer.lua", 0, f"ct_result.{name} is in codetimer.h, but not annotated")
+tree.finish()
