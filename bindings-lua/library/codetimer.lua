@@ -1,0 +1,131 @@
+---@meta codetimer
+-- SPDX-License-Identifier: MIT
+--
+-- The Lua API of codetimer for editors (LuaCATS). This file describes the C module and is never loaded by a program.
+-- Times are integers in nanoseconds unless a field says otherwise; a fact that is not known is nil, with a reason
+-- Wrong arguments raise an error. What the system refuses returns nil, a message and a code.
+
+---Measures how long code takes, how many CPU cycles it spends, and what the garbage collector does meanwhile.
+---@class codetimerlib
+---@field _VERSION string "codetimer X.Y.Z"
+local codetimer = {}
+
+---The result of a run. Its size does not depend on the number of calls. `tostring(result)` is the report block.
+---@class codetimer.Result
+---@field name string as given, any bytes
+---@field n integer calls asked for
+---@field calls integer calls completed; fewer than n when the run ended early
+---@field elapsed_ns integer time inside the calls; time in which the coroutine of the run was suspended counts
+---@field per_call_ns number? median of the batches; nil when no batch was completed
+---@field batches_ns integer[] consecutive calls whose time is recorded together; at most 128 batches
+---@field batches_calls integer[] how many calls each batch has
+---@field cycles integer? CPU cycles of this thread over the whole run; nil when cycles_kind is "none"
+---@field cycles_kind "core"|"reference"|"none" real core cycles, constant-rate ticks while on the CPU, or unknown
+---@field cycles_source string? what counted them
+---@field cycles_reason string? why they are not core cycles, and what would help
+---@field gc_collections integer[] collections during the run, one number for each label
+---@field gc_labels string[] "GC Minor", "GC Major"; in incremental mode every cycle is a major one
+---@field interrupted nil|"error"|"interrupted"|"closed" what ended the run early: an error, Ctrl-C, or coroutine.close
+---@field notes string[] one sentence each
+---@field priority string of the thread at the start of the run, e.g. "nice 0"
+---@field clock string source of the clock during the run, e.g. "tsc"
+local Result = {}
+
+---A plain table with the same fields.
+---@return table<string, any>
+function Result:to_dict() end
+
+---What was asked of the priority and what was obtained. A status is "CT_OK" or names the refusal: "CT_EPERM", ...
+---@class codetimer.Priority
+---@field requested string? nil: priority left alone
+---@field status string
+---@field cpu integer? the CPU asked for
+---@field cpu_status string?
+---@field restored boolean everything has been put back
+---@field previous string before, e.g. "nice 0"
+---@field effective string read back afterwards
+---@field scope string what it applies to, and where it may have no effect
+---@field reason string? why less than the request was obtained
+
+---@class codetimer.Clock
+---@field source string "tsc", "cntvct", "monotonic", "monotonic (system call)", "qpc" or "mach"
+---@field resolution_ns number the least step seen between two readings
+---@field read_cost_ns number the least time that one reading takes
+---@field frequency_hz number? of the reference counter, if there is one
+---@field reason string? why this source and not a faster one, or what has changed since
+
+---@class codetimer.Cycles
+---@field value integer? since an arbitrary moment of this thread: only differences mean something
+---@field kind "core"|"reference"|"none"
+---@field source string?
+---@field reason string? why not core cycles, and what would help
+
+---What a measuring program starts from. `tostring(environment)` is a few lines of text. As a to-be-closed variable
+---(`local environment <close> = codetimer.initialize()`) it restores the priority at the end of its block. Collecting
+---it restores nothing.
+---@class codetimer.Environment
+---@field priority codetimer.Priority
+---@field clock codetimer.Clock
+---@field cycles codetimer.Cycles
+local Environment = {}
+
+---Puts back exactly the priority and CPU affinity that initialize found, if they are still what initialize set. May be
+---called again. Environments nest: the last one is restored first.
+---@return true? restored nil if it was refused
+---@return string? message
+---@return string? code "CT_ETHREAD", "CT_ECHANGED", "CT_EPERM" or "CT_EOS"
+function Environment:restore() end
+
+---@class codetimer.InitializeOptions
+---@field priority? "high"|"highest"|"realtime"|false default "high"; false leaves the priority alone
+---@field cpu? integer pin the thread to this CPU
+
+---Raises the priority of this thread, chooses and calibrates the clock, and warms the measuring path. A refusal by the
+---system is no failure: `environment.priority` tells it.
+---@param options? codetimer.InitializeOptions
+---@return codetimer.Environment? environment nil only when memory is short
+---@return string? message
+---@return string? code
+function codetimer.initialize(options) end
+
+---@class codetimer.Writer
+---@field write fun(self, text: string): any
+
+---@class codetimer.TimeOptions
+---@field file? file*|codetimer.Writer|false where the report goes: default io.stdout, false prints nothing
+
+---Calls fn exactly n times, without arguments, prints a report, and returns the result. There is no hidden warm-up; a
+---full collection comes first, and the collector stays on during the run. fn may yield.
+---
+---An error in fn ends the run: the report of the completed calls is printed and marked, last_result() holds the partial
+---result, and the error goes on unchanged, with its traceback. In a coroutine that dies under coroutine.resume this
+---happens when the coroutine is closed.
+---
+---When the report cannot be written, the answer of the write is returned (nil, message, code), and last_result() holds
+---the result. An error that a write method raises goes on.
+---@param name string title of the report, any bytes; an empty name prints nothing
+---@param n integer how many calls, 0 to math.maxinteger; a float with an exact integer value will do
+---@param fn function|table|userdata a function, or a value with __call
+---@param options? codetimer.TimeOptions
+---@return codetimer.Result? result
+---@return string? message
+---@return string|integer|nil code
+function codetimer.time(name, n, fn, options) end
+
+---The result of the last run that ended in this Lua state, also of one that ended early; nil before the first.
+---@return codetimer.Result?
+function codetimer.last_result() end
+
+---Describes the clock. Measures resolution and cost anew (about 0.1 ms).
+---@return codetimer.Clock
+function codetimer.clock_info() end
+
+---CPU cycles charged to this thread so far. Costs a system call.
+---@return codetimer.Cycles
+function codetimer.thread_cycles() end
+
+---Monotonic nanoseconds since an arbitrary moment; never steps back.
+---@return integer
+function codetimer.now_ns() end
+
+return codetimer
