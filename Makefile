@@ -113,15 +113,16 @@ $(D)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(CC) $(ALL_CFLAGS) $(LUA_INCDIR)' | cmp -s - $@ || echo '$(CC) $(ALL_CFLAGS) $(LUA_INCDIR)' >$@
 
+TEST_FLAGS := -D_DEFAULT_SOURCE -I. -Icore -Itests -Itests/fake
 COMPILE = @mkdir -p $(@D) && echo "  cc $<" && $(CC) $(ALL_CFLAGS) -MMD -MP
 $(D)/obj/static/%.o: %.c $(D)/flags
 	$(COMPILE) -c -o $@ $<
 $(D)/obj/shared/%.o: %.c $(D)/flags
 	$(COMPILE) -DCT_SHARED -c -o $@ $<
 $(D)/obj/fake/%.o: %.c $(D)/flags
-	$(COMPILE) -DCT_FAKE_TICKS -I. -Icore -Itests -Itests/fake -c -o $@ $<
+	$(COMPILE) -DCT_FAKE_TICKS $(TEST_FLAGS) -c -o $@ $<
 $(D)/obj/test/%.o: %.c $(D)/flags
-	$(COMPILE) -I. -Icore -Itests -Itests/fake -c -o $@ $<
+	$(COMPILE) $(TEST_FLAGS) -c -o $@ $<
 $(D)/obj/lua$(LUA_VERSION)/%.o: %.c $(D)/flags
 	$(COMPILE) -I. $(addprefix -isystem ,$(LUA_INCDIR)) -c -o $@ $<
 -include $(shell find $(D)/obj -name '*.d' 2>/dev/null)
@@ -208,7 +209,8 @@ run-python: $(B)/env.sh pythons
 	        $(WRAPPER) $(B)/venv-$$version/bin/python -m pytest -v -p no:cacheprovider tests/python; done
 run-lua: $(B)/env.sh build-lua
 	@. $(B)/env.sh && LUA_CPATH="$(CURDIR)/$(dir $(LUA_MODULE))?.so;;" \
-	    tests/tally run busted "$(SUITE)Lua $(LUA_VERSION)" $(WRAPPER) $(LUA) "$$(command -v busted)" --output=plainTerminal tests/lua
+	    tests/tally run busted "$(SUITE)Lua $(LUA_VERSION)" \
+	        $(WRAPPER) $(LUA) "$$(command -v busted)" --output=plainTerminal tests/lua
 
 # ---- sanitizers, valgrind, coverage ----
 # The hosts were not built with the sanitizers, so the runtime is loaded first; suppressions name host frames only.
