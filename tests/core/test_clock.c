@@ -133,7 +133,8 @@ static void check_given_up(uint64_t before) {
     CHECK(info().frequency_hz > 0); /* the last good rate still describes thread cycles */
     uint64_t start = ct_now_ns(), true_start = fake_clock.ns;
     run_for(10000000000u);
-    CHECK_BETWEEN(ct_now_ns() - start, (fake_clock.ns - true_start) * 0.999, (fake_clock.ns - true_start) * 1.001);
+    double passed = (double)(fake_clock.ns - true_start);
+    CHECK_BETWEEN(ct_now_ns() - start, passed * 0.999, passed * 1.001);
 }
 
 static void check_jump_forward(void) {
