@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * arguments.c: what time() and initialize() accept, checked before anything runs.
+ *
+ * Every refusal names the argument, shows the value that was seen, and says what to give instead.
+ */
+#include "common.h"
+
+#define N_RANGE "an integer from 0 to 9223372036854775807"
+
+/* How often a callable may be a method or partial of another before the search for its code is given up. */
+#define UNWRAP_MAX 64
+
+/* Clears an error that is the object's own affair. Returns -1 for those that are not: KeyboardInterrupt and the like.
+ */
+static int forgive(void) {
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) return -1;
+    PyErr_Clear();
+    return 0;
+}
+
+/* Refuses "value": raises "type" with "message", whose %V becomes the value's repr and its type. */
+static int refuse(PyObject *type, const char *message, PyObject *value) {
+    PyObject *seen = PyObject_Repr(value);
+    if (seen == NULL && forgive() < 0) return -1;
+    if (seen != NULL) PyErr_Format(type, "%s, not %.100U (%s)", message, seen, Py_TYPE(value)->tp_name);
+    if (seen == NULL) PyErr_Format(type, "%s, not this %s (too long to show)", message, Py_TYPE(value)->tp_name);
+    Py_XDECREF(seen);
+    return -1;
+}
+
+/* ---- integers ---- */
+
+static int is_integer(PyObject *value) { return PyIndex_Check(value) && !PyBool_Check(value); }
+
+/* Reads a value with __index__. *outside becomes 1 where it does not fit. */
+static int read_integer(PyObject *value, int64_t *integer, int *outside) {
+    PyObject *index = PyNumber_Index(value);
+    if (index == NULL) return -1;
+    int overflow = 0;
+    *integer = PyLong_AsLongLongAndOverflow(index, &overflow);
+    Py_DECREF(index);
+    *outside = overflow != 0;
+    return *integer == -1 && PyErr_Occurred() ? -1 : 0;
+}
+
+static int parse_n(PyObject *value, int64_t *n) {
+    if (value == Py_None) {
+        PyErr_SetString(PyExc_TypeError, "automatic n is not available yet: n must be " N_RANGE ", not None");
+        return -1;
+    }
+    if (!is_integer(value)) return refuse(PyExc_TypeError, "n must be " N_RANGE, value);
+    int outside;
+    if (read_integer(value, n, &outside) < 0) return -1;
+    return outside || *n < 0 ? refuse(PyExc_ValueError, "n must be " N_RANGE, value) : 0;
+}
+
+int ctpy_parse_cpu(PyObject *value, int *cpu) {
+    static const char message[] = "cpu must be the number of a CPU (0, 1, ...) or None";
+    *cpu = -1;
+    if (value == NULL || value == Py_None) return 0;
+    if (!is_integer(value)) return refuse(PyExc_TypeError, message, value);
+    int64_t number;
+    int outside;
+    if (read_integer(value, &number, &outside) < 0) return -1;
+    if (outside || number < 0 || number > INT_MAX) return refuse(PyExc_ValueError, message, value);
+    *cpu = (int)number;
+    return 0;
+}
+
+int ctpy_parse_priority(PyObject *value, const char **level) {
+    static const char message[] = "priority must be 'high', 'highest', 'realtime' or None";
+    static const char *const levels[] = {"high", "highest", "realtime"};
+    *level = value == Py_None ? NULL : levels[0];
+    if (value == NULL || value == Py_None) return 0;
+    if (!PyUnicode_Check(value)) return refuse(PyExc_TypeError, message, value);
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        *level = levels[i];
+        if (PyUnicode_CompareWithASCIIString(value, levels[i]) == 0) return 0;
+    }
+    return refuse(PyExc_ValueError, message, value);
+}
+
+/* ---- the function ---- */
+
+/* functools.partial, borrowed from the module if anyone has imported it; else nothing can be a partial. */
+static int is_partial(PyObject *fn) {
+    PyObject *name = PyUnicode_FromString("functools");
+    PyObject *functools = name != NULL ? PyImport_GetModule(name) : NULL;
+    Py_XDECREF(name);
+    if (functools == NULL) return PyErr_Occurred() ? -1 : 0;
+    PyObject *partial = PyObject_GetAttrString(functools, "partial");
+    Py_DECREF(functools);
+    if (partial == NULL) return forgive();
+    int is = PyType_Check(partial) ? PyObject_TypeCheck(fn, (PyTypeObject *)partial) : 0;
+    Py_DECREF(partial);
+    return is;
+}
+
+/* What "fn" calls in the end, one step further: the function of a method or partial, the __call__ of an object's type.
+ * Returns a new reference, NULL without an exception at the end of the way, or NULL with one. */
+static PyObject *unwrap(PyObject *fn) {
+    if (PyFunction_Check(fn)) return NULL;
+    if (PyMethod_Check(fn)) return Py_NewRef(PyMethod_GET_FUNCTION(fn));
+    int partial = is_partial(fn);
+    if (partial < 0) return NULL;
+    PyObject *next =
+        partial ? PyObject_GetAttrString(fn, "func") : PyObject_GetAttrString((PyObject *)Py_TYPE(fn), "__call__");
+    if (next == NULL) (void)forgive();
+    return next;
+}
+
+/* The co_flags of what has a __code__ (functions, and what passes for one); 0 for all else, -1 for an exception. */
+static int read_code_flags(PyObject *fn) {
+    PyObject *code = PyObject_GetAttrString(fn, "__code__");
+    if (code == NULL) return forgive();
+    int flags = PyCode_Check(code) ? ((PyCodeObject *)code)->co_flags : 0;
+    Py_DECREF(code);
+    return flags;
+}
+
+/* The flags of the code that a call of "fn" runs; 0 if it is not Python code. */
+static int find_flags(PyObject *fn) {
+    int flags = 0;
+    Py_INCREF(fn);
+    for (int step = 0; step < UNWRAP_MAX && fn != NULL; step++) {
+        flags = read_code_flags(fn);
+        PyObject *next = flags == 0 ? unwrap(fn) : NULL;
+        Py_DECREF(fn);
+        fn = next;
+    }
+    Py_XDECREF(fn);
+    return PyErr_Occurred() ? -1 : flags;
+}
+
+static int check_fn(PyObject *fn, int *is_generator) {
+    if (!PyCallable_Check(fn))
+        return refuse(PyExc_TypeError,
+                      "fn must be callable without arguments (time calls it; give the function itself)", fn);
+    int flags = find_flags(fn);
+    if (flags < 0) return -1;
+    if (flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE))
+        return refuse(
+            PyExc_TypeError,
+            "fn must not be a coroutine function: calling it would only create a coroutine; time what runs it, "
+            "such as lambda: asyncio.run(main())",
+            fn);
+    if (flags & CO_ASYNC_GENERATOR)
+        return refuse(PyExc_TypeError,
+                      "fn must not be an async generator function: calling it would only create a generator; time what "
+                      "runs through it, such as lambda: asyncio.run(main())",
+                      fn);
+    *is_generator = (flags & CO_GENERATOR) != 0;
+    return 0;
+}
+
+/* ---- the rest ---- */
+
+static int check_file(PyObject *file) {
+    PyObject *write = PyObject_GetAttrString(file, "write");
+    Py_XDECREF(write);
+    if (write != NULL) return 0;
+    if (!PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
+    PyErr_Clear();
+    return refuse(PyExc_TypeError, "file must have a write(str) method or be None", file);
+}
+
+int ctpy_parse_call(PyObject *args, PyObject *kwargs, ctpy_call *call) {
+    static const char *const keywords[] = {"name", "n", "fn", "file", NULL};
+    PyObject *n, *file = Py_None;
+    *call = (ctpy_call){0};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|$O:time", CTPY_MUTABLE(char **, keywords), &call->name, &n,
+                                     &call->fn, &file))
+        return -1;
+    if (!PyUnicode_Check(call->name)) return refuse(PyExc_TypeError, "name must be a str", call->name);
+    if (parse_n(n, &call->n) < 0) return -1;
+    if (check_fn(call->fn, &call->is_generator) < 0) return -1;
+    call->file = file == Py_None ? NULL : file;
+    if (call->file != NULL && check_file(call->file) < 0) return -1;
+    call->encoded = PyUnicode_AsEncodedString(call->name, "utf-8", "backslashreplace");
+    return call->encoded != NULL ? 0 : -1;
+}

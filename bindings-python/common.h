@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * common.h: what the files of the Python binding share.
+ *
+ * The binding converts, loops and calls; what a run means, how a report looks and what the system allows is decided by
+ * the core behind codetimer.h. Everything that lives longer than a call sits in the module state, so that each
+ * interpreter of a process (each with its own GIL, since 3.12) has its own. There is no global variable here.
+ */
+#ifndef CTPY_COMMON_H
+#define CTPY_COMMON_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdint.h>
+
+#include "codetimer.h"
+
+/* CPython keeps functions in void pointers, which ISO C does not convert to; every system that it runs on does. */
+#if defined(__GNUC__)
+#define CTPY_SLOT(function) __extension__(void *)(function)
+#else
+#define CTPY_SLOT(function) (void *)(function)
+#endif
+
+/* It also takes lists of keywords and docstrings as not const, though it only reads them. */
+#define CTPY_MUTABLE(type, text) ((type)(uintptr_t)(text))
+
+typedef struct ctpy_state {
+    PyTypeObject *result_type;
+    PyTypeObject *environment_type;
+    PyTypeObject *clock_type;
+    PyTypeObject *cycles_type;
+    PyTypeObject *priority_type;
+    PyObject *gc_collect;   /* gc.collect and gc.get_stats as they were at import: */
+    PyObject *gc_get_stats; /* the C API can neither collect while gc is disabled nor tell the counts */
+    PyObject *last_result;  /* of this interpreter, NULL before the first run */
+} ctpy_state;
+
+static inline ctpy_state *ctpy_get_state(PyObject *module) { return (ctpy_state *)PyModule_GetState(module); }
+
+/* ---- arguments.c: each sets TypeError or ValueError, with the value and what is accepted, and returns -1 ---- */
+
+typedef struct ctpy_call {
+    PyObject *name;    /* str, borrowed */
+    PyObject *encoded; /* bytes, owned: the name as UTF-8, lone surrogates as \udc80 */
+    int64_t n;
+    PyObject *fn; /* borrowed */
+    int is_generator;
+    PyObject *file; /* borrowed, NULL: sys.stdout when the run has ended */
+} ctpy_call;
+
+int ctpy_parse_call(PyObject *args, PyObject *kwargs, ctpy_call *call);
+int ctpy_parse_priority(PyObject *value, const char **level);
+int ctpy_parse_cpu(PyObject *value, int *cpu);
+
+/* ---- run.c, loop.c ---- */
+
+PyObject *ctpy_time(PyObject *module, PyObject *args, PyObject *kwargs);
+
+/* Makes the calls of a run. Returns 0, or -1 with the exception that ended it early. */
+int ctpy_loop(ct_run *run, PyObject *fn);
+
+/* ---- print.c ---- */
+
+/* Writes the report of "result" to "file" (NULL: sys.stdout, looked up now). Returns 0, or -1 with an exception. */
+int ctpy_print(const ct_result *result, PyObject *file);
+
+/* The report as a new str; "options" may be NULL. */
+PyObject *ctpy_format(const ct_result *result, const ct_report_options *options);
+
+/* ---- result.c: the type codetimer.Result ---- */
+
+extern PyType_Spec ctpy_result_spec;
+
+/* A new Result that owns "result" (also on failure). */
+PyObject *ctpy_result_new(ctpy_state *state, PyObject *name, ct_result *result);
+const ct_result *ctpy_result_get(PyObject *self);
+
+/* ---- environment.c: the type codetimer.Environment ---- */
+
+extern PyType_Spec ctpy_environment_spec;
+PyObject *ctpy_initialize(PyObject *module, PyObject *args, PyObject *kwargs);
+
+/* ---- info.c: small named tuples ---- */
+
+int ctpy_info_add_types(PyObject *module, ctpy_state *state);
+PyObject *ctpy_clock_new(ctpy_state *state, const ct_clock *clock);
+PyObject *ctpy_cycles_new(ctpy_state *state, const ct_cycles *cycles);
+PyObject *ctpy_priority_new(ctpy_state *state, const ct_priority *priority);
+
+/* UTF-8 text of the core as a str; what is not UTF-8 is replaced, NULL is None. */
+PyObject *ctpy_text(const char *text);
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * module.c: the extension module codetimer._codetimer: its table of functions, its state, its slots.
+ *
+ * Multi-phase initialisation and heap types: the module can be loaded by every interpreter of a process, also by those
+ * with a GIL of their own, and none sees another's objects.
+ */
+#include "common.h"
+
+PyDoc_STRVAR(time_doc,
+             "time($module, /, name, n, fn, *, file=None)\n--\n\n"
+             "Call fn() exactly n times, print a report, and return the Result.\n\n"
+             "name: str, the title of the report; empty: nothing is printed.\n"
+             "n: int, 0 to 2**63 - 1 (anything with __index__; no bool, float or str).\n"
+             "fn: a callable without arguments; what it returns is dropped. Async functions are refused; of a\n"
+             "    generator function only the creation of its generators is timed, and a note says so.\n"
+             "file: an object with write(str); None: sys.stdout as it is when the run has ended.\n\n"
+             "A full garbage collection precedes the run; during it the collector is left as it is and its\n"
+             "collections are counted. Times are in nanoseconds.\n\n"
+             "An exception that fn raises, or Ctrl-C, ends the run: the partial report is printed, last_result()\n"
+             "holds the partial result, and the exception goes on unchanged.\n"
+             "Raises TypeError or ValueError for wrong arguments, before anything runs, and whatever writing the\n"
+             "report raises, after last_result() has been set.\n"
+             "Any thread may time; other threads go on running meanwhile, and fn may call time itself.");
+
+PyDoc_STRVAR(initialize_doc,
+             "initialize($module, /, priority='high', cpu=None)\n--\n\n"
+             "Prepare the calling thread for measuring and say what was obtained, as an Environment.\n\n"
+             "priority: 'high', 'highest', 'realtime', or None to leave it. A refusal by the system is not an error\n"
+             "    but a fact in the Environment; a priority that is already higher is left.\n"
+             "cpu: int, the CPU to pin this thread to; None: no pin.\n\n"
+             "Raises TypeError or ValueError for wrong arguments. Use it as a context manager, or call restore(), to\n"
+             "put back what was found; only the thread that called initialize can do that.");
+
+PyDoc_STRVAR(last_result_doc, "last_result($module, /)\n--\n\n"
+                              "The Result of the last run that ended in this interpreter, on whatever thread, also of\n"
+                              "one that an exception ended early. None before the first.");
+
+PyDoc_STRVAR(clock_info_doc, "clock_info($module, /)\n--\n\n"
+                             "Describe the clock behind time and now_ns, as a ClockInfo.\n\n"
+                             "Resolution and cost are measured anew at each call, which takes about 0.1 ms.");
+
+PyDoc_STRVAR(thread_cycles_doc, "thread_cycles($module, /)\n--\n\n"
+                                "CPU cycles charged to the calling thread so far, as a ThreadCycles.\n\n"
+                                "Only differences within one thread mean something. Costs a system call (about 1 us).");
+
+PyDoc_STRVAR(now_ns_doc, "now_ns($module, /)\n--\n\n"
+                         "Monotonic nanoseconds since an arbitrary moment, as an int. Never steps back within a\n"
+                         "process, on any thread.");
+
+PyDoc_STRVAR(module_doc,
+             "How long code takes, how many CPU cycles it costs, and what the garbage collector did meanwhile.");
+
+static PyObject *get_last_result(PyObject *module, PyObject *ignored) {
+    (void)ignored;
+    PyObject *last = ctpy_get_state(module)->last_result;
+    return Py_NewRef(last != NULL ? last : Py_None);
+}
+
+static PyObject *get_clock_info(PyObject *module, PyObject *ignored) {
+    (void)ignored;
+    ct_clock clock;
+    ct_clock_info(&clock);
+    return ctpy_clock_new(ctpy_get_state(module), &clock);
+}
+
+static PyObject *get_thread_cycles(PyObject *module, PyObject *ignored) {
+    (void)ignored;
+    ct_cycles cycles;
+    (void)ct_thread_cycles(&cycles); /* a refusal is in the struct too, with its reason */
+    return ctpy_cycles_new(ctpy_get_state(module), &cycles);
+}
+
+static PyObject *get_now_ns(PyObject *module, PyObject *ignored) {
+    (void)module, (void)ignored;
+    return PyLong_FromUnsignedLongLong(ct_now_ns());
+}
+
+/* Through void (*)(void), the one function type that every other may pass by way of. */
+#define WITH_KEYWORDS(function) ((PyCFunction)(void (*)(void))(function))
+
+static PyMethodDef functions[] = {
+    {"time", WITH_KEYWORDS(ctpy_time), METH_VARARGS | METH_KEYWORDS, time_doc},
+    {"initialize", WITH_KEYWORDS(ctpy_initialize), METH_VARARGS | METH_KEYWORDS, initialize_doc},
+    {"last_result", get_last_result, METH_NOARGS, last_result_doc},
+    {"clock_info", get_clock_info, METH_NOARGS, clock_info_doc},
+    {"thread_cycles", get_thread_cycles, METH_NOARGS, thread_cycles_doc},
+    {"now_ns", get_now_ns, METH_NOARGS, now_ns_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static int add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **type) {
+    *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
+    return *type == NULL ? -1 : PyModule_AddType(module, *type);
+}
+
+static int keep_gc_functions(ctpy_state *state) {
+    PyObject *gc = PyImport_ImportModule("gc");
+    if (gc == NULL) return -1;
+    state->gc_collect = PyObject_GetAttrString(gc, "collect");
+    state->gc_get_stats = PyObject_GetAttrString(gc, "get_stats");
+    Py_DECREF(gc);
+    return state->gc_collect != NULL && state->gc_get_stats != NULL ? 0 : -1;
+}
+
+static int exec_module(PyObject *module) {
+    ctpy_state *state = ctpy_get_state(module);
+    if (keep_gc_functions(state) < 0) return -1;
+    if (add_type(module, &ctpy_result_spec, &state->result_type) < 0) return -1;
+    if (add_type(module, &ctpy_environment_spec, &state->environment_type) < 0) return -1;
+    if (ctpy_info_add_types(module, state) < 0) return -1;
+    return PyModule_AddStringConstant(module, "__version__", ct_version());
+}
+
+static int traverse_module(PyObject *module, visitproc visit, void *arg) {
+    ctpy_state *state = ctpy_get_state(module);
+    Py_VISIT(state->result_type);
+    Py_VISIT(state->environment_type);
+    Py_VISIT(state->clock_type);
+    Py_VISIT(state->cycles_type);
+    Py_VISIT(state->priority_type);
+    Py_VISIT(state->gc_collect);
+    Py_VISIT(state->gc_get_stats);
+    Py_VISIT(state->last_result);
+    return 0;
+}
+
+static int clear_module(PyObject *module) {
+    ctpy_state *state = ctpy_get_state(module);
+    Py_CLEAR(state->result_type);
+    Py_CLEAR(state->environment_type);
+    Py_CLEAR(state->clock_type);
+    Py_CLEAR(state->cycles_type);
+    Py_CLEAR(state->priority_type);
+    Py_CLEAR(state->gc_collect);
+    Py_CLEAR(state->gc_get_stats);
+    Py_CLEAR(state->last_result);
+    return 0;
+}
+
+static void free_module(void *module) { (void)clear_module((PyObject *)module); }
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, CTPY_SLOT(exec_module)},
+#if PY_VERSION_HEX >= 0x030c0000
+    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
+#endif
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,         .m_name = "_codetimer",  .m_doc = module_doc,
+    .m_size = sizeof(ctpy_state),  .m_methods = functions,  .m_slots = slots,
+    .m_traverse = traverse_module, .m_clear = clear_module, .m_free = free_module,
+};
+
+PyMODINIT_FUNC PyInit__codetimer(void);
+PyMODINIT_FUNC PyInit__codetimer(void) { return PyModuleDef_Init(&definition); }
