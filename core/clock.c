@@ -62,9 +62,6 @@ static uint64_t map_ns(const map *along, uint64_t ticks) {
     return follow(ticks < along->switch_ticks ? &along->before : &along->after, ticks);
 }
 
-static uint64_t read_source(int source) {
-    return source == CT__SOURCE_COUNTER ? ct__ticks() : ct__os_clock_ns();
-}
 
 static void publish(uint32_t index) { atomic_store_explicit(&current, index, memory_order_release); }
 
@@ -253,10 +250,10 @@ uint64_t ct__clock_ticks_in(int source, uint64_t ns) {
 uint64_t ct_now_ns(void) {
     static _Thread_local uint64_t last; /* a counter that jumps back must not take this thread with it */
     const map *along = current_map();
-    uint64_t ticks = read_source(along->source);
+    uint64_t ticks = ct__clock_read(along->source); /* fenced: not before what another thread has published is seen */
     while (along != current_map()) { /* ticks must be read while their map is current */
         along = current_map();
-        ticks = read_source(along->source);
+        ticks = ct__clock_read(along->source);
     }
     uint64_t now = map_ns(along, ticks);
     if (along->source == CT__SOURCE_COUNTER && (is_due(along, ticks) || now + 1000 < last)) tend();
@@ -273,7 +270,7 @@ static double measure_cost_ns(int source) {
     uint64_t best = UINT64_MAX;
     for (int round = 0; round < COST_ROUNDS; round++) {
         uint64_t start = ct__clock_read(source);
-        for (int i = 0; i < COST_READS; i++) (void)read_source(source);
+        for (int i = 0; i < COST_READS; i++) (void)ct__clock_read(source);
         uint64_t end = ct__clock_read(source);
         if (end > start && end - start < best) best = end - start;
     }
@@ -283,9 +280,9 @@ static double measure_cost_ns(int source) {
 /* The least step between two different readings. */
 static double measure_resolution_ns(int source) {
     uint64_t best = UINT64_MAX;
-    uint64_t before = read_source(source);
+    uint64_t before = ct__clock_read(source);
     for (int i = 0; i < STEP_READS; i++) {
-        uint64_t after = read_source(source);
+        uint64_t after = ct__clock_read(source);
         if (after > before && after - before < best) best = after - before;
         before = after;
     }
