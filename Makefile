@@ -231,7 +231,8 @@ sanitize: build ## C, Lua and Python tests under AddressSanitizer, UBSan and Lea
 valgrind: setup-base ## the C tests under valgrind
 	@tests/setup/system.sh valgrind
 	$(NEW_TALLY)
-	@$(MAKE) run-c SUITE="valgrind " WRAPPER="valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=all"
+	@$(MAKE) run-c SUITE="valgrind " \
+	    WRAPPER="valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,indirect,possible"
 	$(SUM)
 
 COVERAGE := $(MAKE) D=$(B)/coverage OPTIMIZE="-O0 -g" INSTRUMENT=--coverage WERROR=
