@@ -42,10 +42,10 @@ static const uint64_t settle_ns = 1000000;
 /* Both clocks come from one oscillator: beyond this (and the error of the calibration) the counter is wrong. */
 static const double drift_ppm = 200;
 
+struct ct__clock_shared ct__clock_shared;
+
 static _Atomic uint64_t state;
 static _Atomic uint32_t current;         /* index of the map in use */
-static _Atomic uint64_t counter_rate;    /* best known; 0: none */
-static _Atomic uint64_t tend_ticks;      /* housekeeping is due from here */
 static _Atomic uint64_t tending_process; /* 0, or the process in which a thread is at it */
 static _Atomic int given_up;
 static map maps[MAPS];
@@ -63,7 +63,11 @@ static uint64_t map_ns(const map *along, uint64_t ticks) {
 }
 
 
-static void publish(uint32_t index) { atomic_store_explicit(&current, index, memory_order_release); }
+static void publish(uint32_t index) {
+    atomic_store(&ct__clock_shared.source, maps[index].source);
+    if (maps[index].source == CT__SOURCE_SYSTEM) atomic_store(&ct__clock_shared.due_ticks, INT64_MAX);
+    atomic_store_explicit(&current, index, memory_order_release);
+}
 
 /* ---- choosing ---- */
 
@@ -97,7 +101,7 @@ static void use_counter(const ct__calibration *calibration, const char *why) {
     maps[0] = (map){CT__SOURCE_COUNTER, along, along, 0};
     first = agreed = calibration->first;
     uint64_t due = ct__scale_ratio(refine_after_ns[0], (uint64_t)1 << 32, calibration->rate);
-    atomic_store(&tend_ticks, calibration->first.ticks + due);
+    atomic_store(&ct__clock_shared.due_ticks, calibration->first.ticks + due);
     explain(why, calibration->error_ppm);
 }
 
@@ -110,7 +114,7 @@ static void choose_source(void) {
     }
     ct__calibrate(&calibration);
     int usable = calibration.rate != 0 && (counter.trusted || wants("tsc"));
-    atomic_store(&counter_rate, usable ? calibration.rate : 0); /* the reference of thread cycles, whatever the clock */
+    atomic_store(&ct__clock_shared.rate, usable ? calibration.rate : 0); /* the reference of thread cycles, whatever the clock */
     if (wants("monotonic")) {
         use_system("CODETIMER_CLOCK=monotonic");
     } else if (wants("tsc") && calibration.rate != 0) {
@@ -118,7 +122,7 @@ static void choose_source(void) {
     } else if (!counter.trusted) {
         use_system(counter.reason);
     } else if (!calibration.agrees) {
-        atomic_store(&counter_rate, 0);
+        atomic_store(&ct__clock_shared.rate, 0);
         use_system("the counter does not run at a constant rate: it disagrees with the system's raw clock");
     } else {
         use_counter(&calibration, counter.reason);
@@ -170,7 +174,7 @@ static void refine(const ct__bracket *now) {
     uint64_t start = ct__ticks() + ct__scale_ratio(settle_ns, (uint64_t)1 << 32, rate);
     line along = {start, map_ns(old, start), rate};
     maps[next] = (map){CT__SOURCE_COUNTER, old->after, along, start};
-    atomic_store(&counter_rate, rate);
+    atomic_store(&ct__clock_shared.rate, rate);
     publish(next);
 }
 
@@ -179,16 +183,16 @@ static void schedule(const ct__bracket *now) {
     uint64_t wait = second_ns;
     if (refined < REFINEMENTS && refine_after_ns[refined] > since) wait = refine_after_ns[refined] - since;
     if (wait > second_ns) wait = second_ns;
-    uint64_t rate = atomic_load(&counter_rate);
-    atomic_store(&tend_ticks, now->ticks + ct__scale_ratio(wait, (uint64_t)1 << 32, rate));
+    uint64_t rate = atomic_load(&ct__clock_shared.rate);
+    atomic_store(&ct__clock_shared.due_ticks, now->ticks + ct__scale_ratio(wait, (uint64_t)1 << 32, rate));
 }
 
 /* Refinement makes the tolerance of the check the drift alone; before it the calibration may be off by as much again. */
 static void check_and_refine(void) {
     ct__bracket now;
     double tolerance = refined == 0 ? 4 * drift_ppm : drift_ppm;
-    int holds = ct__calibration_holds(&agreed, atomic_load(&counter_rate), tolerance, &now);
-    if (holds == 0) holds = ct__calibration_holds(&agreed, atomic_load(&counter_rate), tolerance, &now);
+    int holds = ct__calibration_holds(&agreed, atomic_load(&ct__clock_shared.rate), tolerance, &now);
+    if (holds == 0) holds = ct__calibration_holds(&agreed, atomic_load(&ct__clock_shared.rate), tolerance, &now);
     if (holds == 0) {
         give_up(&now);
         return;
@@ -215,7 +219,7 @@ static void tend(void) {
 
 static int is_due(const map *along, uint64_t ticks) {
     int backwards = ticks < along->before.ticks && ticks < along->after.ticks;
-    return backwards || (int64_t)(ticks - atomic_load_explicit(&tend_ticks, memory_order_relaxed)) >= 0;
+    return backwards || (int64_t)(ticks - atomic_load_explicit(&ct__clock_shared.due_ticks, memory_order_relaxed)) >= 0;
 }
 
 void ct__clock_tend(void) {
@@ -233,17 +237,12 @@ const char *ct__clock_source_name(int source) {
 
 double ct__clock_frequency_hz(void) {
     current_map();
-    uint64_t rate = atomic_load(&counter_rate);
+    uint64_t rate = atomic_load(&ct__clock_shared.rate);
     return rate == 0 ? 0 : 4294967296.0 * 1e9 / (double)rate;
 }
 
-uint64_t ct__clock_ns(int source, uint64_t ticks) {
-    return source == CT__SOURCE_COUNTER ? ct__scale(ticks, atomic_load_explicit(&counter_rate, memory_order_relaxed))
-                                        : ticks;
-}
-
 uint64_t ct__clock_ticks_in(int source, uint64_t ns) {
-    uint64_t rate = atomic_load(&counter_rate);
+    uint64_t rate = atomic_load(&ct__clock_shared.rate);
     return source == CT__SOURCE_COUNTER && rate != 0 ? ct__scale_ratio(ns, (uint64_t)1 << 32, rate) : ns;
 }
 

@@ -8,10 +8,12 @@
 #ifndef CT_CLOCK_H
 #define CT_CLOCK_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "platform/platform.h"
 #include "platform/ticks.h"
+#include "scale.h"
 
 enum { CT__SOURCE_COUNTER = 1, CT__SOURCE_SYSTEM = 2 };
 
@@ -24,8 +26,23 @@ static inline uint64_t ct__clock_read(int source) {
     return source == CT__SOURCE_COUNTER ? ct__ticks_fenced() : ct__os_clock_ns();
 }
 
+/* What the path of a measured call reads; written by clock.c alone. */
+extern struct ct__clock_shared {
+    _Atomic int source;         /* in use; 0 before the first choice */
+    _Atomic uint64_t rate;      /* of the counter, best known; 0: none (scale.h) */
+    _Atomic uint64_t due_ticks; /* housekeeping is due from here; far away where there is none to do */
+} ct__clock_shared;
+
+/* The source in use, where it is known to be chosen. */
+static inline int ct__clock_source_now(void) {
+    return atomic_load_explicit(&ct__clock_shared.source, memory_order_relaxed);
+}
+
 /* Nanoseconds in a difference of ticks, by the best rate known now. */
-uint64_t ct__clock_ns(int source, uint64_t ticks);
+static inline uint64_t ct__clock_ns(int source, uint64_t ticks) {
+    uint64_t rate = atomic_load_explicit(&ct__clock_shared.rate, memory_order_relaxed);
+    return source == CT__SOURCE_COUNTER ? ct__scale(ticks, rate) : ticks;
+}
 
 /* Ticks in a number of nanoseconds (for thresholds). */
 uint64_t ct__clock_ticks_in(int source, uint64_t ns);
@@ -35,5 +52,10 @@ double ct__clock_frequency_hz(void);
 
 /* Housekeeping: refines the rate, checks that the counter still agrees with the system. Cheap when nothing is due. */
 void ct__clock_tend(void);
+
+/* The same for who has just read the clock: one comparison when nothing is due. */
+static inline void ct__clock_tend_at(uint64_t ticks) {
+    if ((int64_t)(ticks - atomic_load_explicit(&ct__clock_shared.due_ticks, memory_order_relaxed)) >= 0) ct__clock_tend();
+}
 
 #endif

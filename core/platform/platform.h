@@ -85,4 +85,17 @@ void ct__os_priority_text(char *buffer, size_t size);
 /* What a raised priority applies to here, and what may keep it from having an effect. */
 void ct__os_priority_scope(char *buffer, size_t size);
 
+/* ---- memory_<os>.c ---- */
+
+/* Address space without memory behind it; NULL if there is none. Never given back. */
+void *ct__os_memory_reserve(size_t size);
+
+/* Zeroed memory behind a part of it (multiples of 64 KiB). Returns 0 if there is none. */
+int ct__os_memory_commit(void *address, size_t size);
+
+/* The one lock of the registry of counters: held for short stretches, never while the system or a host is called. A fork
+ * by another thread leaves it free in the child. */
+void ct__os_lock(void);
+void ct__os_unlock(void);
+
 #endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * registry.h: floor 2, which counters there are in this process, and who writes them.
+ *
+ * A definition is one counter; its record (segment.h) is what readers see, the rest is private. It is found by its key
+ * while it is listed. Removing unlists it and begins a new generation; its memory is used again when the last handle is
+ * closed, never earlier, so a handle can always follow its pointers. A key that is opened again while handles of the
+ * removed counter still exist gets that definition back.
+ */
+#ifndef CT_REGISTRY_H
+#define CT_REGISTRY_H
+
+#include "codetimer.h"
+#include "segment.h"
+
+typedef struct ct__definition {
+    ct__record *record;
+    const char *key; /* in the segment, with a NUL */
+    uint64_t references;
+    uint32_t hash, index;
+    struct ct__definition *next; /* in its bucket of the table, or in the list of free ones */
+} ct__definition;
+
+struct ct_writer {
+    uint32_t number; /* owner of its slots */
+    char *script;    /* category of members without a dot */
+    ct__slot sink;   /* where values go when there is no memory for a slot: nobody reads it */
+    ct__histogram sink_histogram;
+};
+
+struct ct_counter {
+    ct__word *state; /* of the record */
+    uint64_t seen;   /* the state word that slot and histogram were resolved for; 0: none yet */
+    ct__slot *slot;
+    ct__histogram *histogram;
+    ct__definition *definition;
+    ct_writer *writer;
+};
+
+static inline uint64_t ct__generation(uint64_t state) { return state >> 1; }
+static inline int ct__enabled(uint64_t state) { return (int)(state & 1); }
+
+/* Gives the handle its slot for the current generation, zeroed if it is the first call of it. Returns the state word that
+ * it is resolved for. */
+uint64_t ct__counter_resolve(ct_counter *counter);
+
+/* Switches all counting of a definition on or off, keeping its generation and values. With the lock held. */
+void ct__definition_enable(ct__definition *definition, int enabled);
+
+/* ct_counter_sample, of a record that cannot go away meanwhile. */
+void ct__record_sample(ct__record *record, ct_sample *sample);
+
+/* Whether a text can be (part of) a key: 1 to 65,535 bytes. */
+int ct__is_name(const char *name);
+
+/* Any record ever used, by its index. With the lock held. */
+ct__record *ct__record_at(uint32_t index);
+
+/* The definition of a listed counter by its index, or NULL. With the lock held. */
+ct__definition *ct__definition_at(uint32_t index);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sample.c: reading counters, and the arithmetic of two samples.
+ *
+ * A record is read inside its writer's sequence: an odd or changed sequence means again. The record is consistent in
+ * itself; the buckets are read beside it, each one whole. A writer that stopped in the middle (its thread is gone, or it
+ * is held up) is not waited for: after some tries the record is taken as it is.
+ */
+#include <string.h>
+
+#include "clock.h"
+#include "codetimer.h"
+#include "registry.h"
+
+enum { TRIES = 2000 };
+
+typedef struct values {
+    uint64_t generation, calls, total_ns, active_ns, errors, cancelled, min_ns, max_ns, entered, finished, anomalies;
+} values;
+
+static void copy_values(const ct__slot *slot, values *copy) {
+    copy->generation = ct__get(&slot->generation);
+    copy->calls = ct__get(&slot->calls);
+    copy->total_ns = ct__get(&slot->total_ns);
+    copy->active_ns = ct__get(&slot->active_ns);
+    copy->errors = ct__get(&slot->errors);
+    copy->cancelled = ct__get(&slot->cancelled);
+    copy->min_ns = ct__get(&slot->min_ns);
+    copy->max_ns = ct__get(&slot->max_ns);
+    copy->finished = ct__get(&slot->finished); /* before entered, so that what is in flight is not negative */
+    copy->entered = ct__get(&slot->entered);
+    copy->anomalies = ct__get(&slot->anomalies);
+}
+
+static void read_slot(const ct__slot *slot, values *copy) {
+    for (int i = 0; i < TRIES; i++) {
+        uint32_t before = atomic_load_explicit(&((ct__slot *)(uintptr_t)slot)->sequence, memory_order_acquire);
+        copy_values(slot, copy);
+        atomic_thread_fence(memory_order_acquire);
+        uint32_t after = atomic_load_explicit(&((ct__slot *)(uintptr_t)slot)->sequence, memory_order_relaxed);
+        if (before == after && before % 2 == 0) return;
+    }
+}
+
+static void add_values(ct_sample *sample, const values *one) {
+    sample->calls += one->calls;
+    sample->total_ns += one->total_ns;
+    sample->active_ns += one->active_ns;
+    sample->errors += one->errors;
+    sample->cancelled += one->cancelled;
+    sample->anomalies += one->anomalies;
+    if (one->entered > one->finished) sample->in_flight += one->entered - one->finished;
+    if (one->calls == 0) return;
+    if (one->min_ns < sample->min_ns) sample->min_ns = one->min_ns;
+    if (one->max_ns > sample->max_ns) sample->max_ns = one->max_ns;
+}
+
+static void add_buckets(ct_sample *sample, const ct__slot *slot) {
+    uint32_t offset = atomic_load_explicit(&((ct__slot *)(uintptr_t)slot)->histogram, memory_order_relaxed);
+    const ct__histogram *histogram = ct__segment_at(offset);
+    for (size_t i = 0; i < CT__BUCKETS; i++) sample->buckets[i] += ct__get(&histogram->buckets[i]);
+}
+
+void ct__record_sample(ct__record *record, ct_sample *sample) {
+    uint64_t state = atomic_load_explicit(&record->state, memory_order_acquire);
+    memset(sample, 0, sizeof *sample);
+    sample->time_ns = ct_now_ns();
+    sample->generation = ct__generation(state);
+    sample->enabled = ct__enabled(state);
+    sample->listed = atomic_load_explicit(&record->listed, memory_order_relaxed) != 0;
+    sample->min_ns = UINT64_MAX;
+    uint32_t offset = atomic_load_explicit(&record->first_slot, memory_order_acquire);
+    while (offset != 0) {
+        const ct__slot *slot = ct__segment_at(offset);
+        values one;
+        read_slot(slot, &one);
+        if (one.generation == sample->generation) {
+            add_values(sample, &one);
+            add_buckets(sample, slot);
+        }
+        offset = atomic_load_explicit(&((ct__slot *)(uintptr_t)slot)->next, memory_order_acquire);
+    }
+    if (sample->calls == 0) sample->min_ns = 0;
+}
+
+void ct_counter_sample(const ct_counter *counter, ct_sample *sample) {
+    ct__record_sample(counter->definition->record, sample);
+}
+
+/* ---- arithmetic ---- */
+
+static uint64_t minus(uint64_t now, uint64_t before) { return now > before ? now - before : 0; }
+
+static void bound_extremes(const ct_sample *now, ct_sample *window) {
+    size_t lowest = CT__BUCKETS, highest = 0;
+    for (size_t i = 0; i < CT__BUCKETS; i++) {
+        if (window->buckets[i] == 0) continue;
+        if (lowest == CT__BUCKETS) lowest = i;
+        highest = i;
+    }
+    window->min_ns = now->min_ns;
+    window->max_ns = now->max_ns;
+    if (lowest == CT__BUCKETS) return;
+    double low = ct__histogram_lower_ns(lowest), high = ct__histogram_upper_ns(highest);
+    if (low > (double)now->min_ns) window->min_ns = (uint64_t)low;
+    if (high < (double)now->max_ns) window->max_ns = (uint64_t)high;
+}
+
+int ct_sample_difference(const ct_sample *now, const ct_sample *before, ct_sample *window) {
+    if (now->generation != before->generation) return CT_ECHANGED;
+    ct_sample result = *now;
+    result.calls = minus(now->calls, before->calls);
+    result.total_ns = minus(now->total_ns, before->total_ns);
+    result.active_ns = minus(now->active_ns, before->active_ns);
+    result.errors = minus(now->errors, before->errors);
+    result.cancelled = minus(now->cancelled, before->cancelled);
+    result.anomalies = minus(now->anomalies, before->anomalies);
+    for (size_t i = 0; i < CT__BUCKETS; i++) result.buckets[i] = minus(now->buckets[i], before->buckets[i]);
+    bound_extremes(now, &result);
+    *window = result;
+    return CT_OK;
+}
+
+int ct_sample_average_ns(const ct_sample *sample, double *average_ns) {
+    if (sample->calls == 0) return CT_ENOENT;
+    *average_ns = (double)sample->total_ns / (double)sample->calls;
+    return CT_OK;
+}
+
+static int has_values(const ct_sample *sample) {
+    for (size_t i = 0; i < CT__BUCKETS; i++)
+        if (sample->buckets[i] > 0) return 1;
+    return 0;
+}
+
+int ct_sample_percentile_ns(const ct_sample *sample, double percent, double *percentile_ns) {
+    if (!(percent >= 0 && percent <= 100)) return CT_EINVAL;
+    if (!has_values(sample)) return CT_ENOENT;
+    double value = ct__histogram_quantile_ns(sample->buckets, percent / 100, (double)sample->max_ns);
+    if (sample->calls > 0 && value < (double)sample->min_ns) value = (double)sample->min_ns;
+    if (sample->calls > 0 && value > (double)sample->max_ns) value = (double)sample->max_ns;
+    *percentile_ns = value;
+    return CT_OK;
+}
