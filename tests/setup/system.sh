@@ -81,7 +81,7 @@ install_missing() {
 probe "$@"
 [ -n "$missing" ] || exit 0
 has apt-get >/dev/null || give_up "this system has no apt-get, so nothing was installed"
-[ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null || give_up "not root, and no sudo without a password, nothing was done"
+[ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null || give_up "not root, and no sudo without a password: nothing was done"
 log=build/set-up.log
 mkdir -p build && : >"$log"
 echo "set-up: installing$missing (log in $log)"
