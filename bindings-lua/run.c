@@ -201,16 +201,20 @@ static void print_interrupted(lua_State *L, int index) {
 
 /* ---- the run as a userdata ---- */
 
-/* One word for what ended the run early. The stand-alone interpreter turns Ctrl-C into the error "interrupted!",
- * with a position in front of it. */
+/* The stand-alone interpreter turns Ctrl-C into the error "interrupted!", with a position in front of it unless it came
+ * up in C, and its message handler has put a traceback behind it by now. */
+static int is_ctrl_c(const char *message) {
+    static const char ctrl_c[] = "interrupted!";
+    size_t line = strcspn(message, "\n"), tail = sizeof ctrl_c - 1;
+    if (line < tail || strncmp(message + line - tail, ctrl_c, tail) != 0) return 0;
+    return line == tail || (line > tail + 1 && strncmp(message + line - tail - 2, ": ", 2) == 0);
+}
+
+/* One word for what ended the run early. Without an error value the coroutine or the state was closed, or somebody said
+ * error(nil). */
 static const char *name_cause(lua_State *L, int error) {
-    static const char ctrl_c[] = ": interrupted!";
-    size_t length, tail = sizeof ctrl_c - 1;
-    if (lua_isnoneornil(L, error)) return "closed";
-    if (lua_type(L, error) != LUA_TSTRING) return "error";
-    const char *message = lua_tolstring(L, error, &length);
-    if (strcmp(message, ctrl_c + 2) == 0) return "interrupted"; /* raised in C: no position */
-    return length > tail && strcmp(message + length - tail, ctrl_c) == 0 ? "interrupted" : "error";
+    if (lua_isnoneornil(L, error)) return "stopped";
+    return lua_type(L, error) == LUA_TSTRING && is_ctrl_c(lua_tostring(L, error)) ? "interrupted" : "error";
 }
 
 /* __close(run, error) */

@@ -33,6 +33,7 @@ typedef struct ctpy_state {
     PyTypeObject *priority_type;
     PyObject *gc_collect;   /* gc.collect and gc.get_stats as they were at import: */
     PyObject *gc_get_stats; /* the C API can neither collect while gc is disabled nor tell the counts */
+    PyObject *block;        /* see block.c; NULL until it is needed */
     PyObject *last_result;  /* of this interpreter, NULL before the first run */
 } ctpy_state;
 
@@ -57,8 +58,18 @@ int ctpy_parse_cpu(PyObject *value, int *cpu);
 
 PyObject *ctpy_time(PyObject *module, PyObject *args, PyObject *kwargs);
 
-/* Makes the calls of a run. Returns 0, or -1 with the exception that ended it early. */
-int ctpy_loop(ct_run *run, PyObject *fn);
+/* Makes the calls of a run, by "block" unless it is NULL. Returns 0, or -1 with the exception that ended it early. */
+int ctpy_loop(ct_run *run, PyObject *fn, PyObject *block);
+
+/* ---- block.c ---- */
+
+#define CTPY_BLOCK_CALLS 64
+
+/* *block: a function that calls "fn" CTPY_BLOCK_CALLS times, borrowed; NULL where calls from C are quicker. */
+int ctpy_block_prepare(ctpy_state *state, PyObject *fn, PyObject **block);
+
+/* After "block" has failed: how many calls it completed. Takes it out of the traceback of the exception. */
+uint64_t ctpy_block_failed(PyObject *block);
 
 /* ---- print.c ---- */
 

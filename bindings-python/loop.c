@@ -2,16 +2,20 @@
  *
  * loop.c: the calls of a run, as near to nothing else as CPython allows.
  *
- * The vectorcall pointer is read once, so a call costs one indirect jump. Signals and, since CPython 3.12, garbage
- * collections reach a C callable only at a safe point (PyErr_CheckSignals), as they do between the iterations of a
- * plain loop; ours is passed inside the clock, because the work done there belongs to the calls. It costs a few
- * nanoseconds, so it comes often enough that collections happen as in a plain loop and Ctrl-C arrives at once, and no
- * oftener: see choose_stride. The GIL is given up between chunks only, outside the clock.
+ * The vectorcall pointer is read once, so a call costs one indirect jump; Python functions are called by block.c.
+ * Signals and, since CPython 3.12, garbage collections reach a C callable only at a safe point (PyErr_CheckSignals), as
+ * they do between the iterations of a plain loop; ours is passed inside the clock, because the work done there belongs
+ * to the calls. It costs a few nanoseconds, so it comes often enough that collections happen as in a plain loop and
+ * Ctrl-C arrives at once, and no oftener: see choose_stride. The GIL is given up between chunks only, outside the
+ * clock.
  */
 #include "common.h"
 
-/* Calls between two safe points, and between two questions whether the chunk is due. */
-#define STRIDE_MAX 64
+/* Most calls between two safe points. */
+#define STRIDE_MAX CTPY_BLOCK_CALLS
+
+/* Calls between two questions whether the chunk is due. Each reads the clock: 0.1 ns a call. */
+#define ASK_EVERY 256
 
 /* A C callable passes a safe point about every 300 ns: 3 % of its time, and less than 20 objects allocated between two.
  */
@@ -20,6 +24,7 @@
 typedef struct call_loop {
     ct_run *run;
     PyObject *fn;
+    PyObject *block; /* or NULL */
     vectorcallfunc call;
     PyThreadState *thread;
     uint64_t stride;
@@ -62,8 +67,8 @@ static void report_broken_callable(PyObject *fn, PyObject *result) {
     PyErr_Restore(error_type, error, error_traceback);
 }
 
-/* Up to "k" calls between two safe points. Returns the calls completed. */
-static uint64_t call_stride(call_loop *loop, uint64_t k) {
+/* "k" calls. Returns the calls completed. */
+static uint64_t call_each(call_loop *loop, uint64_t k) {
     PyObject *const fn = loop->fn;
     const vectorcallfunc call = loop->call;
     const PyThreadState *const thread = loop->thread;
@@ -76,8 +81,22 @@ static uint64_t call_stride(call_loop *loop, uint64_t k) {
         }
         Py_DECREF(result);
     }
-    loop->failed = PyErr_CheckSignals() < 0;
     return k;
+}
+
+static uint64_t call_block(call_loop *loop) {
+    PyObject *done = PyObject_CallOneArg(loop->block, loop->fn);
+    Py_XDECREF(done);
+    if (done != NULL) return CTPY_BLOCK_CALLS;
+    loop->failed = 1;
+    return ctpy_block_failed(loop->block);
+}
+
+/* "k" calls and a safe point. Returns the calls completed. */
+static uint64_t call_stride(call_loop *loop, uint64_t k) {
+    uint64_t made = loop->block != NULL && k == CTPY_BLOCK_CALLS ? call_block(loop) : call_each(loop, k);
+    if (!loop->failed) loop->failed = PyErr_CheckSignals() < 0;
+    return made;
 }
 
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
@@ -87,7 +106,7 @@ static uint64_t call_chunk(call_loop *loop, uint64_t k) {
     uint64_t made = 0, asked = 0;
     while (made < k && !loop->failed) {
         made += call_stride(loop, least(k - made, loop->stride));
-        if (made - asked < STRIDE_MAX || made == k || loop->failed) continue;
+        if (made - asked < ASK_EVERY || made == k || loop->failed) continue;
         if (ct_time_due(loop->run)) break;
         asked = made;
     }
@@ -107,9 +126,9 @@ static void let_others_in(void) {
     Py_END_ALLOW_THREADS;
 }
 
-int ctpy_loop(ct_run *run, PyObject *fn) {
+int ctpy_loop(ct_run *run, PyObject *fn, PyObject *block) {
     const vectorcallfunc call = PyVectorcall_Function(fn);
-    call_loop loop = {run, fn, call != NULL ? call : call_without_vectorcall, PyThreadState_Get(), 1, 0};
+    call_loop loop = {run, fn, block, call != NULL ? call : call_without_vectorcall, PyThreadState_Get(), 1, 0};
     uint64_t k;
     while (!loop.failed && ct_time_next(run, &k)) {
         const uint64_t began_ns = ct_now_ns();

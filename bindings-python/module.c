@@ -121,6 +121,7 @@ static int traverse_module(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(state->priority_type);
     Py_VISIT(state->gc_collect);
     Py_VISIT(state->gc_get_stats);
+    Py_VISIT(state->block);
     Py_VISIT(state->last_result);
     return 0;
 }
@@ -134,6 +135,7 @@ static int clear_module(PyObject *module) {
     Py_CLEAR(state->priority_type);
     Py_CLEAR(state->gc_collect);
     Py_CLEAR(state->gc_get_stats);
+    Py_CLEAR(state->block);
     Py_CLEAR(state->last_result);
     return 0;
 }

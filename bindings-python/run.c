@@ -116,7 +116,9 @@ static PyObject *conclude(ctpy_state *state, const ctpy_call *call, ct_run *run,
 
 static PyObject *run_call(ctpy_state *state, const ctpy_call *call) {
     const ct_time_options options = {sizeof options, (size_t)PyBytes_GET_SIZE(call->encoded)};
+    PyObject *block;
     ct_run *run;
+    if (ctpy_block_prepare(state, call->fn, &block) < 0) return NULL;
     int status = ct_time_begin(PyBytes_AS_STRING(call->encoded), call->n, &options, &run);
     if (status != CT_OK) return report_status(status);
     if (call->is_generator)
@@ -126,7 +128,7 @@ static PyObject *run_call(ctpy_state *state, const ctpy_call *call) {
         ct_run_free(run);
         return NULL;
     }
-    (void)ctpy_loop(run, call->fn); /* its exception stays set */
+    (void)ctpy_loop(run, call->fn, block); /* its exception stays set */
     return conclude(state, call, run, &before);
 }
 

@@ -92,7 +92,7 @@ enum {
 };
 
 typedef struct ct_cycles {
-    uint64_t value;   /* since an arbitrary moment of this thread; only differences mean something */
+    uint64_t value;   /* since an arbitrary moment of this thread; only a difference of one kind and source counts */
     int kind;         /* CT_CYCLES_* */
     char source[48];  /* e.g. "perf_event cpu-cycles (user)", "thread CPU time x 2,096.0 MHz" */
     char reason[200]; /* why not CT_CYCLES_CORE, and what would help; empty for CT_CYCLES_CORE */

@@ -13,6 +13,7 @@
 
 #include "clock.h"
 #include "codetimer.h"
+#include "cycles.h"
 #include "format.h"
 #include "run.h"
 #include "stats.h"
@@ -180,22 +181,18 @@ static void set_batches(ct_run *run) {
     result->interval_high_ns = per_call[batches->count - 1 - rank];
 }
 
-/* Why the difference of two readings means nothing, or NULL. */
-static const char *doubt_cycles(const ct_run *run) {
-    if (run->process != ct__os_process_number()) return "the run was carried on in a forked child";
-    if (run->cycles_before.kind != run->cycles_after.kind) return "their kind changed during the run";
-    if (run->cycles_after.value < run->cycles_before.value) return "their counter was reset during the run";
-    return NULL;
-}
-
 static void set_cycles(ct_run *run) {
     ct_result *result = &run->block->result;
-    const ct_cycles *before = &run->cycles_before, *after = &run->cycles_after;
-    const char *doubt = after->kind == CT_CYCLES_NONE ? NULL : doubt_cycles(run);
-    copy_text(run->block->cycles_source, sizeof run->block->cycles_source, after->source);
-    copy_text(run->block->cycles_reason, sizeof run->block->cycles_reason, doubt != NULL ? doubt : after->reason);
-    result->cycles_kind = doubt != NULL ? CT_CYCLES_NONE : after->kind;
-    result->cycles = result->cycles_kind == CT_CYCLES_NONE || !run->started ? 0 : after->value - before->value;
+    ct_cycles between;
+    ct__cycles_between(&run->cycles_before, &run->cycles_after, &between);
+    if (between.kind != CT_CYCLES_NONE && run->process != ct__os_process_number()) {
+        between.kind = CT_CYCLES_NONE; /* the clock of a thread begins anew in the child */
+        copy_text(between.reason, sizeof between.reason, "the run was carried on in a forked child");
+    }
+    copy_text(run->block->cycles_source, sizeof run->block->cycles_source, between.source);
+    copy_text(run->block->cycles_reason, sizeof run->block->cycles_reason, between.reason);
+    result->cycles_kind = between.kind;
+    result->cycles = between.kind == CT_CYCLES_NONE || !run->started ? 0 : between.value;
 }
 
 static void set_gc(ct_run *run, const ct_time_finish *finish) {

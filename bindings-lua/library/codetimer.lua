@@ -25,7 +25,7 @@ local codetimer = {}
 ---@field cycles_reason string? why they are not core cycles, and what would help
 ---@field gc_collections integer[] collections during the run, one number for each label
 ---@field gc_labels string[] "GC Minor", "GC Major"; in incremental mode every cycle is a major one
----@field interrupted nil|"error"|"interrupted"|"closed" what ended the run early: an error, Ctrl-C, or coroutine.close
+---@field interrupted nil|"error"|"interrupted"|"stopped" what ended it early: an error, Ctrl-C, or coroutine.close
 ---@field notes string[] one sentence each
 ---@field priority string of the thread at the start of the run, e.g. "nice 0"
 ---@field clock string source of the clock during the run, e.g. "tsc"

@@ -43,8 +43,10 @@ typedef struct rt_param {
 
 static int policy_of(const int64_t raw[RAW_COUNT]) { return (int)raw[POLICY] & ~SCHED_RESET_ON_FORK; }
 
+/* 0 or the errno; "raw" is written in any case. */
 static int read_raw(int64_t raw[RAW_COUNT]) {
     rt_param param = {0};
+    memset(raw, 0, RAW_COUNT * sizeof raw[0]);
     long policy = syscall(SYS_sched_getscheduler, 0);
     if (policy < 0 || syscall(SYS_sched_getparam, 0, &param) != 0) return errno;
     errno = 0;

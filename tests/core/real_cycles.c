@@ -102,22 +102,29 @@ static unsigned count_descriptors(void) {
     return count;
 }
 
+static uint64_t count_in_another_thread(void) {
+    pthread_t worker;
+    uint64_t result = 0;
+    assert_int_equal(pthread_create(&worker, NULL, work_and_count, &result), 0);
+    assert_int_equal(pthread_join(worker, NULL), 0);
+    return result;
+}
+
 static void test_threads(void **state) {
     (void)state;
-    ct_cycles start = read_really();
-    require_cycles(&start);
+    ct_cycles first = read_really();
+    require_cycles(&first);
+    (void)count_in_another_thread(); /* what happens once has happened */
     unsigned descriptors = count_descriptors();
     uint64_t theirs = 0;
+    ct_cycles start = read_really();
     for (int i = 0; i < 4; i++) {
-        pthread_t worker;
-        uint64_t result = 0;
-        assert_int_equal(pthread_create(&worker, NULL, work_and_count, &result), 0);
-        assert_int_equal(pthread_join(worker, NULL), 0);
+        uint64_t result = count_in_another_thread();
         assert_true(result > 1000000);
         theirs += result;
     }
     ct_cycles end = read_really();
-    assert_true(count_between(&start, &end) < theirs / 4); /* this one waited */
+    assert_true(count_between(&start, &end) < theirs / 2); /* this one waited */
     assert_int_equal(count_descriptors(), descriptors);
 }
 

@@ -323,7 +323,10 @@ static int may_raise(void) {
 }
 
 static void run(void (*scenario)(void)) {
+    raw_values before = read_values();
     int status = run_in_child(scenario);
+    raw_values after = read_values();
+    assert_memory_equal(&after, &before, sizeof after); /* no other process is touched */
     if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_HERE) {
         print_message("skipped: this system cannot show it (see the scenario)\n");
         skip();

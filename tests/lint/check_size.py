@@ -37,6 +37,8 @@ def lua_functions(source: str) -> Iterator[tuple[int, int, str]]:
     lines = source.splitlines()
     for start, line in enumerate(lines):
         if match := re.match(r"(\s*)(local )?function [\w.:]+", line):
+            if re.search(r"\bend\W*$", line):
+                continue  # whole on one line
             end = next((i for i in range(start, len(lines)) if re.match(match[1] + r"end\b", lines[i])), start)
             yield start + 1, end - start + 1, line.strip()
 

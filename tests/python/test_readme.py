@@ -53,9 +53,9 @@ def prepare(language: str, source: Path) -> list[str]:
     if compiler is None or not library.exists():
         pytest.skip("no C compiler or no library here (make build)")
     program = source.with_suffix("")
-    command = [compiler, "-std=c11", f"-I{ROOT / 'core'}", str(source), str(library), "-lm", "-pthread", "-o", str(program)]
+    flags = ["-std=c11", f"-I{ROOT / 'core'}", str(source), str(library), "-lm", "-pthread"]
     clean = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-    subprocess.run(command, check=True, env=clean)
+    subprocess.run([compiler, *flags, "-o", str(program)], check=True, env=clean)
     return [str(program)]
 
 

@@ -73,16 +73,18 @@ give_up() {
 install_missing() {
     # The lists are fetched first: on a fresh machine there are none, and old ones name files that are gone. One broken
     # foreign source must not stop us, so only the installation itself decides.
-    as_root apt-get -q update || echo "set-up: apt-get update had errors; trying all the same" >&2
+    as_root apt-get -q update >>"$log" 2>&1 || echo "set-up: apt-get update had errors; trying all the same" >&2
     # shellcheck disable=SC2086
-    as_root apt-get -q -y --no-install-recommends install $missing
+    as_root apt-get -q -y --no-install-recommends -o Dpkg::Use-Pty=0 install $missing >>"$log" 2>&1
 }
 
 probe "$@"
 [ -n "$missing" ] || exit 0
 has apt-get >/dev/null || give_up "this system has no apt-get, so nothing was installed"
-[ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null || give_up "not root, and no sudo without a password: nothing was installed"
-echo "set-up: installing$missing"
-install_missing || give_up "apt-get could not install it (see above)"
+[ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null || give_up "not root, and no sudo without a password: nothing was done"
+log=build/set-up.log
+mkdir -p build && : >"$log"
+echo "set-up: installing$missing (log in $log)"
+install_missing || { tail -n 20 "$log" && give_up "apt-get could not install it (see above)"; }
 probe "$@"
 [ -z "$missing" ] || give_up "still missing after the installation"

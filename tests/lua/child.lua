@@ -1,0 +1,80 @@
+-- SPDX-License-Identifier: MIT
+--
+-- child.lua: what the tests share. Programs that end, lose their output or are interrupted run in a child process, with
+-- the interpreter that runs the tests; what needs another host runs in host.c, compiled when first asked for.
+local child = {}
+
+local function interpreter()
+    local first = 0
+    while arg and arg[first - 1] do first = first - 1 end
+    return first < 0 and arg[first] or "lua5.4"
+end
+
+local function write_file(path, text)
+    local file = assert(io.open(path, "w"))
+    file:write(text)
+    file:close()
+end
+
+local function take_file(path)
+    local file = assert(io.open(path, "rb"))
+    local text = file:read("a")
+    file:close()
+    os.remove(path)
+    return text
+end
+
+local function quote(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
+
+-- Runs Lua code in a child. options: env = "A=b C=d", through = a command that runs another one, host = path of a host,
+-- terminal = true for one, output = where standard output goes, background = shell code that runs beside the child and
+-- knows its $pid.
+-- Returns standard output, standard error, exit status (or -signal).
+function child.run(code, options)
+    options = options or {}
+    local script, out, err = os.tmpname(), os.tmpname(), os.tmpname()
+    write_file(script, code)
+    local command = quote(options.host or interpreter()) .. " " .. script
+    if options.terminal then command = ("script -qefc %s /dev/null"):format(quote(command)) end
+    command = ("env %s %s %s >%s 2>%s"):format(options.env or "", options.through or "", command,
+        options.output or out, err)
+    if options.background then
+        command = ("%s & pid=$!; %s; wait $pid"):format(command, options.background)
+    end
+    local _, kind, status = os.execute(command)
+    os.remove(script)
+    return take_file(out), take_file(err), kind == "exit" and status or -status
+end
+
+-- The code must end well; returns standard output.
+function child.check(code, options)
+    local out, err, status = child.run(code, options)
+    if status ~= 0 or err ~= "" then
+        error(("exit status %d\n---- stdout\n%s---- stderr\n%s"):format(status, out, err), 2)
+    end
+    return out
+end
+
+-- Can this shell command be run here?
+function child.can(command) return (os.execute(command .. " >/dev/null 2>&1")) == true end
+
+-- Compiles host.c; returns the path of the program. The caller removes it.
+function child.compile_host()
+    local path, lua = os.tmpname(), "lua" .. _VERSION:match("%d+%.%d+")
+    local command = ("env -u LD_PRELOAD ${CC:-cc} -std=c11 -Wall -Wextra -Werror -g tests/lua/host.c -o %s "
+        .. "$(env -u LD_PRELOAD pkg-config --cflags --libs %s) -pthread"):format(path, lua)
+    assert(os.execute(command), "tests/lua/host.c could not be compiled")
+    return path
+end
+
+-- A file that keeps what is written to it.
+function child.new_file()
+    local file = { text = "" }
+    function file:write(text)
+        self.text = self.text .. text
+        return self
+    end
+    return file
+end
+
+return child

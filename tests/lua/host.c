@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * host.c: a host program for tests: host SCRIPT runs a Lua script in a state of its own. The script finds
+ *
+ *     allocations()     how many blocks the state's allocator has handed out so far
+ *     fail_after(k)     the k-th block from now on, and every later one, is refused; nil: none is
+ *     other(code)       runs code in a second state, on the same thread; returns its string result
+ *     start(code)       runs code in another state on another thread
+ *     join()            waits for that thread; returns its string result
+ *
+ * The state is closed at the end; the exit status is 0 if the script raised no error.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lua.h>
+#include <lauxlib.h>
+#include <lualib.h>
+
+typedef struct memory {
+    long long allocations;
+    long long left; /* blocks until the first refusal, or -1 */
+} memory;
+
+typedef struct job {
+    pthread_t thread;
+    char code[8192];
+    char answer[8192];
+} job;
+
+static memory script_memory = {0, -1};
+static job worker;
+
+static void *allocate(void *user, void *block, size_t old_size, size_t size) {
+    memory *m = user;
+    if (size == 0) {
+        free(block);
+        return NULL;
+    }
+    if (block == NULL) m->allocations++;
+    if (m->left == 0 && (block == NULL || size > old_size)) return NULL;
+    if (m->left > 0 && block == NULL) m->left--;
+    return realloc(block, size);
+}
+
+static int count_allocations(lua_State *L) {
+    lua_pushinteger(L, script_memory.allocations);
+    return 1;
+}
+
+static int fail_after(lua_State *L) {
+    script_memory.left = lua_isnoneornil(L, 1) ? -1 : luaL_checkinteger(L, 1);
+    return 0;
+}
+
+/* The answer of code in a state of its own, or its error. */
+static void run_code(const char *code, char *answer, size_t size) {
+    lua_State *other = luaL_newstate();
+    luaL_openlibs(other);
+    if (luaL_loadstring(other, code) == LUA_OK) lua_pcall(other, 0, 1, 0);
+    const char *text = lua_tostring(other, -1);
+    snprintf(answer, size, "%s", text != NULL ? text : "no answer");
+    lua_close(other);
+}
+
+static int run_other(lua_State *L) {
+    char answer[8192];
+    run_code(luaL_checkstring(L, 1), answer, sizeof answer);
+    lua_pushstring(L, answer);
+    return 1;
+}
+
+static void *run_worker(void *arg) {
+    job *w = arg;
+    run_code(w->code, w->answer, sizeof w->answer);
+    return NULL;
+}
+
+static int start_worker(lua_State *L) {
+    snprintf(worker.code, sizeof worker.code, "%s", luaL_checkstring(L, 1));
+    if (pthread_create(&worker.thread, NULL, run_worker, &worker) != 0) return luaL_error(L, "no thread");
+    return 0;
+}
+
+static int join_worker(lua_State *L) {
+    pthread_join(worker.thread, NULL);
+    lua_pushstring(L, worker.answer);
+    return 1;
+}
+
+int main(int argc, char **argv) {
+    lua_State *L = lua_newstate(allocate, &script_memory);
+    if (argc != 2 || L == NULL) return 2;
+    luaL_openlibs(L);
+    lua_register(L, "allocations", count_allocations);
+    lua_register(L, "fail_after", fail_after);
+    lua_register(L, "other", run_other);
+    lua_register(L, "start", start_worker);
+    lua_register(L, "join", join_worker);
+    int failed = luaL_dofile(L, argv[1]);
+    script_memory.left = -1;
+    if (failed) fprintf(stderr, "host: %s\n", lua_tostring(L, -1));
+    lua_close(L);
+    return failed;
+}
