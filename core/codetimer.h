@@ -39,8 +39,8 @@ extern "C" {
 
 /* One line per status: name, value, text. The enum, ct_status_name and ct_status_text are made from this list. */
 #define CT_STATUS_LIST(X)                                                  \
-    X(CT_EXISTS, 1, "success; it was there already")                       \
     X(CT_OK, 0, "success")                                                 \
+    X(CT_EXISTS, 1, "success; it was there already")                       \
     X(CT_EINVAL, -1, "invalid argument")                                   \
     X(CT_ENOMEM, -2, "out of memory")                                      \
     X(CT_EPERM, -3, "refused by the operating system: no permission")      \
@@ -313,6 +313,7 @@ typedef struct ct_sample {
     uint64_t time_ns; /* ct_now_ns when it was taken */
     uint64_t generation;
     int listed, enabled;
+    int unclean;        /* a writer went away, or hangs, in the middle of an update: one call may be half in */
     uint64_t calls;     /* finished */
     uint64_t total_ns;  /* elapsed, of all calls */
     uint64_t active_ns; /* of which on this thread, where that can differ */
@@ -323,7 +324,7 @@ typedef struct ct_sample {
     uint64_t buckets[CT_BUCKETS]; /* 0 ns, 1 ns, then eight to the octave up to 2^42 ns, then longer */
 } ct_sample;
 
-/* Threads: any. Never waits for a writer. */
+/* Threads: any. Waits for a writer that is in the middle of an update, half a second at most. */
 CT_API void ct_counter_sample(const ct_counter *counter, ct_sample *sample);
 
 /* What happened between two samples. Its min_ns and max_ns are bounds: the lower bound of the lowest bucket that grew, the

@@ -12,7 +12,8 @@
 #include "codetimer.h"
 #include "registry.h"
 
-enum { TRIES = 2000 };
+/* An update takes some ns, but its thread may lose the CPU in the middle: then rest between tries, half a second in all. */
+enum { TRIES = 200, RESTS = 5000 };
 
 typedef struct values {
     uint64_t generation, calls, total_ns, active_ns, errors, cancelled, min_ns, max_ns, entered, finished, anomalies;
@@ -32,14 +33,23 @@ static void copy_values(const ct__slot *slot, values *copy) {
     copy->anomalies = ct__get(&slot->anomalies);
 }
 
-static void read_slot(const ct__slot *slot, values *copy) {
-    for (int i = 0; i < TRIES; i++) {
-        uint32_t before = atomic_load_explicit(&((ct__slot *)(uintptr_t)slot)->sequence, memory_order_acquire);
+static uint32_t read_sequence(const ct__slot *slot, memory_order order) {
+    return atomic_load_explicit(&((ct__slot *)(uintptr_t)slot)->sequence, order);
+}
+
+/* Returns 0 if the record had to be taken half-written. */
+static int read_slot(const ct__slot *slot, values *copy) {
+    for (int i = 0; i < TRIES + RESTS; i++) {
+        uint32_t before = read_sequence(slot, memory_order_acquire);
         copy_values(slot, copy);
         atomic_thread_fence(memory_order_acquire);
-        uint32_t after = atomic_load_explicit(&((ct__slot *)(uintptr_t)slot)->sequence, memory_order_relaxed);
-        if (before == after && before % 2 == 0) return;
+        uint32_t after = read_sequence(slot, memory_order_relaxed);
+        if (before == after && before % 2 == 0) return 1;
+        int gone = atomic_load_explicit(&((ct__slot *)(uintptr_t)slot)->owner, memory_order_acquire) == 0;
+        if (gone) return 0;
+        if (i >= TRIES) ct__os_rest();
     }
+    return 0;
 }
 
 static void add_values(ct_sample *sample, const values *one) {
@@ -73,7 +83,7 @@ void ct__record_sample(ct__record *record, ct_sample *sample) {
     while (offset != 0) {
         const ct__slot *slot = ct__segment_at(offset);
         values one;
-        read_slot(slot, &one);
+        if (!read_slot(slot, &one)) sample->unclean = 1;
         if (one.generation == sample->generation) {
             add_values(sample, &one);
             add_buckets(sample, slot);
