@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * memory_linux.c: address space by mmap, and the registry's lock, which a fork must not leave locked in the child.
+ * memory_posix.c: address space by mmap, and the registry's lock, which a fork must not leave locked in the child.
  */
 #define _GNU_SOURCE
 #include "platform.h"
 
 #include <pthread.h>
 #include <sys/mman.h>
+
+#ifndef MAP_NORESERVE
+#define MAP_NORESERVE 0
+#endif
 
 void *ct__os_memory_reserve(size_t size) {
     void *address = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
