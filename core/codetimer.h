@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * codetimer.h: the one public header of codetimer, and its manual.
+ * codetimer.h: the public header of codetimer, and its manual; it includes the chapters on counters (codetimer_counters.h)
+ * and on reading them from outside (codetimer_live.h).
  *
  * codetimer measures how long code takes, how many CPU cycles the calling thread spent on it, and (told by the host
- * language) what its garbage collector did meanwhile. What is not declared here is not public.
+ * language) what its garbage collector did meanwhile. What is not declared in these
+ * three is not public.
  *
  * Conventions
  *   Names       ct_<object>_<verb>; a quantity ends in its unit (_ns, _hz). Python and Lua use the same words without ct_.
@@ -250,108 +252,6 @@ CT_API void ct_result_free(ct_result *result);
 CT_API int ct_time(const char *name, int64_t n, int (*fn)(void *arg), void *arg, const ct_time_options *options,
                    ct_result **result);
 
-/* ---- counters ----------------------------------------------------------------------------------------------- */
-
-/* A counter is the running statistics of one member (a function): how often it was called, how long it took. It lives as
- * long as the process, unless it is removed; it is found by its key "category/member". */
-
-/* Whoever measures and whose calls the host serialises: one per interpreter with a global lock, per lua_State, else per
- * thread. Counters belong to the writer they were opened with, and one writer is used by one thread at a time. */
-typedef struct ct_writer ct_writer;
-
-/* "script": the category of members without a dot, NULL: "main". Returns CT_OK, CT_EINVAL ("/", longer than 65,535 bytes),
- * CT_ENOMEM. */
-CT_API int ct_writer_open(const char *script, ct_writer **writer);
-
-/* Its counts stay; its memory passes to the next writer. Close its counters first. */
-CT_API void ct_writer_close(ct_writer *writer);
-
-/* A handle: one writer's way to one counter. */
-typedef struct ct_counter ct_counter;
-
-/* Creates or gets a counter. "category": NULL means the part of "member" before its first dot, else the writer's script.
- * "help": a sentence for readers, or NULL. Returns CT_OK (created), CT_EXISTS (was there), CT_EINVAL (an empty name, one
- * over 65,535 bytes, "/" in the category), CT_EFULL, CT_ENOMEM. */
-CT_API int ct_counter_open(ct_writer *writer, const char *category, const char *member, const char *help,
-                           ct_counter **counter);
-
-/* Gets a listed counter by its key. Returns CT_OK, CT_EINVAL, CT_ENOENT, CT_ENOMEM. */
-CT_API int ct_counter_find(ct_writer *writer, const char *key, ct_counter **counter);
-
-/* Closes the handle; the counter stays. */
-CT_API void ct_counter_close(ct_counter *counter);
-
-/* A call under way. Filled by ct_enter; belongs to the caller, usually on its stack. */
-typedef struct ct_token {
-    uint64_t state;
-    uint64_t start;
-    int source;
-} ct_token;
-
-enum { CT_RETURNED, CT_FAILED, CT_CANCELLED };
-
-/* Around a measured call. It counts if the counter is enabled at both ends under the same generation. ct_leave must follow
- * in every outcome (CT_RETURNED, CT_FAILED, CT_CANCELLED), from the same writer. No lock, no allocation, no system call but
- * in the first call of a generation. Not async-signal-safe. */
-CT_API void ct_enter(ct_counter *counter, ct_token *token);
-CT_API void ct_leave(ct_counter *counter, const ct_token *token, int outcome);
-
-/* Counts one call that was timed elsewhere. */
-CT_API void ct_counter_record(ct_counter *counter, uint64_t duration_ns, int outcome);
-
-/* Starts a new generation: all values begin again; a call under way does not count. CT_OK, CT_ENOENT (it was removed). */
-CT_API int ct_counter_reset(ct_counter *counter);
-
-/* Unlists the counter. Its handles stay valid and count nothing until it is opened again. CT_OK, CT_ENOENT. */
-CT_API int ct_counter_remove(ct_counter *counter);
-
-#define CT_BUCKETS 338
-
-/* The values of a counter at one moment, summed over its writers. Averages and percentiles of a stretch of time come from
- * the difference of two samples. */
-typedef struct ct_sample {
-    uint64_t time_ns; /* ct_now_ns when it was taken */
-    uint64_t generation;
-    int listed, enabled;
-    int unclean;        /* a writer went away, or hangs, in the middle of an update: one call may be half in */
-    uint64_t calls;     /* finished */
-    uint64_t total_ns;  /* elapsed, of all calls */
-    uint64_t active_ns; /* of which on this thread, where that can differ */
-    uint64_t errors, cancelled;
-    uint64_t min_ns, max_ns; /* mean nothing while calls is 0 */
-    uint64_t in_flight;      /* entered and not finished */
-    uint64_t anomalies;      /* calls whose clock stepped back (counted as 0 ns) or was replaced (not counted) */
-    uint64_t buckets[CT_BUCKETS]; /* 0 ns, 1 ns, then eight to the octave up to 2^42 ns, then longer */
-} ct_sample;
-
-/* Threads: any. Waits for a writer that is in the middle of an update, half a second at most. */
-CT_API void ct_counter_sample(const ct_counter *counter, ct_sample *sample);
-
-/* What happened between two samples. Its min_ns and max_ns are bounds: the lower bound of the lowest bucket that grew, the
- * upper bound of the highest, within the lifetime's. CT_OK, CT_ECHANGED (another generation: nothing to subtract). */
-CT_API int ct_sample_difference(const ct_sample *now, const ct_sample *before, ct_sample *window);
-
-/* Mean and percentile ("percent" 0 to 100, within one bucket: 9 %) of the calls in a sample. CT_OK, CT_EINVAL, CT_ENOENT
- * (no call). */
-CT_API int ct_sample_average_ns(const ct_sample *sample, double *average_ns);
-CT_API int ct_sample_percentile_ns(const ct_sample *sample, double percent, double *percentile_ns);
-
-/* Keys by index: 0 up to ct_counters_end(). Returns the length of the key, 0 if none is listed there; it is written, with
- * a NUL, only if length < size. */
-CT_API uint32_t ct_counters_end(void);
-CT_API size_t ct_counters_key(uint32_t index, char *buffer, size_t size);
-
-/* The key of a handle's counter, in the same way. */
-CT_API size_t ct_counter_key(const ct_counter *counter, char *buffer, size_t size);
-
-typedef struct ct_counters {
-    uint64_t listed, capacity;
-    uint64_t refused;       /* how often a counter could not be made */
-    char last_refused[256]; /* its key, cut to fit */
-} ct_counters;
-
-CT_API void ct_counters_info(ct_counters *counters);
-
 /* ---- report ------------------------------------------------------------------------------------------------- */
 
 typedef struct ct_report_options {
@@ -366,10 +266,6 @@ typedef struct ct_report_options {
  * ct_environment_format). "options" may be NULL (plain UTF-8 block). */
 CT_API size_t ct_report_format(const ct_result *result, const ct_report_options *options, char *buffer, size_t size);
 
-/* The table of all listed counters, longest total first; averages, percentiles and extremes over their lifetime. Returns
- * as snprintf does; on lack of memory 0. */
-CT_API size_t ct_report_counters(const ct_report_options *options, char *buffer, size_t size);
-
 /* Whether to colour: NO_COLOR, FORCE_COLOR and TERM=dumb obeyed, else "is_terminal". */
 CT_API int ct_report_color(int is_terminal);
 
@@ -382,4 +278,8 @@ CT_API int ct_is_terminal(int fd);
 #ifdef __cplusplus
 }
 #endif
+
+#include "codetimer_counters.h"
+#include "codetimer_live.h"
+
 #endif

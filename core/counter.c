@@ -12,6 +12,10 @@
 #include "registry.h"
 #include "segment.h"
 
+static const uint64_t tend_every_ns = 1000000000;
+
+static _Atomic uint64_t due_ticks;
+
 static inline uint64_t read_ticks(int source) {
     return source == CT__SOURCE_COUNTER ? ct__ticks() : ct__os_clock_ns();
 }
@@ -41,6 +45,13 @@ void ct_enter(ct_counter *counter, ct_token *token) {
     token->start = read_ticks(token->source);
 }
 
+/* Heartbeat, clock, a list that was changed from outside: once a second, by whoever comes along. */
+static void tend(int source, uint64_t now) {
+    atomic_store_explicit(&due_ticks, now + ct__clock_ticks_in(source, tend_every_ns), memory_order_relaxed);
+    ct__clock_tend();
+    ct__counter_tend();
+}
+
 /* A handle whose slot has gone on to another generation has nothing of this call in it. */
 static void abandon(ct_counter *counter, const ct_token *token) {
     if (ct__get(&counter->slot->generation) == ct__generation(token->state)) ct__add(&counter->slot->finished, 1);
@@ -62,7 +73,7 @@ void ct_leave(ct_counter *counter, const ct_token *token, int outcome) {
     }
     uint64_t duration_ns = ct__clock_ns(token->source, ticks);
     update(counter, duration_ns, duration_ns, outcome);
-    ct__clock_tend_at(end);
+    if ((int64_t)(end - atomic_load_explicit(&due_ticks, memory_order_relaxed)) >= 0) tend(token->source, end);
 }
 
 void ct_counter_record(ct_counter *counter, uint64_t duration_ns, int outcome) {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "platform/platform.h"
+#include "publish.h"
 
 enum { DEFAULT_CAPACITY = 16384, TABLE_SIZE = 32768, REFUSED_SIZE = 256 };
 
@@ -38,7 +39,7 @@ static uint64_t capacity(void) {
 }
 
 static int refuse(const char *key, int status) {
-    overflow++;
+    ct__publish_counts(listed, ++overflow, key);
     size_t length = strlen(key);
     if (length >= REFUSED_SIZE) length = REFUSED_SIZE - 1;
     memcpy(refused, key, length);
@@ -154,15 +155,17 @@ static int set_texts(ct__record *record, const char *key, size_t category_length
     return 1;
 }
 
+/* One exchange: a controller's change of the enabled bit, made meanwhile, is overtaken by what the list says anyway. */
 static void begin_generation(ct__record *record, int enabled) {
     uint64_t next = ct__generation(ct__get(&record->state)) + 1;
     atomic_store_explicit(&record->state, next << 1 | (uint64_t)enabled, memory_order_release);
 }
 
 static void list_definition(ct__definition *definition) {
-    begin_generation(definition->record, 1);
+    size_t category_length = atomic_load_explicit(&definition->record->category_length, memory_order_relaxed);
+    begin_generation(definition->record, ct__selects(definition->key, category_length));
     atomic_store_explicit(&definition->record->listed, 1, memory_order_release);
-    listed++;
+    ct__publish_counts(++listed, overflow, NULL);
 }
 
 static void give_slots(ct__record *record) {
@@ -310,15 +313,39 @@ int ct_counter_remove(ct_counter *counter) {
     if (there) {
         atomic_store_explicit(&definition->record->listed, 0, memory_order_release);
         begin_generation(definition->record, 0);
-        listed--;
+        ct__publish_counts(--listed, overflow, NULL);
     }
     ct__os_unlock();
     return there ? CT_OK : CT_ENOENT;
 }
 
+/* A controller in another process may write the same word: only the enabled bit, and only while the generation is what it
+ * saw. */
 void ct__definition_enable(ct__definition *definition, int enabled) {
-    uint64_t state = ct__get(&definition->record->state);
-    ct__set(&definition->record->state, (state & ~(uint64_t)1) | (uint64_t)(enabled != 0));
+    ct__word *word = &definition->record->state;
+    uint64_t state = ct__get(word), wanted;
+    do wanted = (state & ~(uint64_t)1) | (uint64_t)(enabled != 0);
+    while (!atomic_compare_exchange_weak(word, &state, wanted));
+}
+
+void ct__registry_apply_members(void) {
+    const ct__header *header = ct__segment_header();
+    uint32_t end = header != NULL ? atomic_load_explicit(&header->records, memory_order_relaxed) : 0;
+    for (uint32_t i = 0; i < end; i++) {
+        ct__definition *definition = ct__definition_at(i);
+        if (definition == NULL) continue;
+        size_t category_length = atomic_load_explicit(&definition->record->category_length, memory_order_relaxed);
+        ct__definition_enable(definition, ct__selects(definition->key, category_length));
+    }
+}
+
+void ct__registry_begin_anew(void) {
+    const ct__header *header = ct__segment_header();
+    uint32_t end = header != NULL ? atomic_load_explicit(&header->records, memory_order_relaxed) : 0;
+    for (uint32_t i = 0; i < end; i++) {
+        ct__record *record = definitions[i]->record;
+        begin_generation(record, ct__enabled(ct__get(&record->state)));
+    }
 }
 
 ct__definition *ct__definition_at(uint32_t index) {

@@ -50,6 +50,28 @@ void ct__definition_enable(ct__definition *definition, int enabled);
 /* ct_counter_sample, of a record that cannot go away meanwhile. */
 void ct__record_sample(ct__record *record, ct_sample *sample);
 
+/* In a forked child: every counter starts a new generation. With the lock held. */
+void ct__registry_begin_anew(void);
+
+/* Applies the members list to all counters. With the lock held. */
+void ct__registry_apply_members(void);
+
+/* Writers open in this process. With the lock held. */
+uint32_t ct__writers_open(void);
+
+/* Whether the current members list selects the counter; reads a list that was changed from outside first. With the lock
+ * held. */
+int ct__selects(const char *key, size_t category_length);
+
+/* The text of a version in a members area; CT_OK, CT_ENOENT (there is no list), CT_EINVAL (damaged). */
+int ct__members_read(const ct__members_area *area, uint64_t version, char *buffer, size_t size, size_t *length);
+
+/* Puts a text (NULL: no list) into force. Writers of the area exclude each other. */
+void ct__members_write(ct__members_area *area, const char *text, size_t length);
+
+/* What is due once a second, for who has just read the clock. */
+void ct__counter_tend(void);
+
 /* Whether a text can be (part of) a key: 1 to 65,535 bytes. */
 int ct__is_name(const char *name);
 

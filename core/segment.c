@@ -21,6 +21,13 @@ static char *base;
 static size_t reserved, committed, used;
 static uint32_t freed[CLASSES];
 
+static int grow_privately(void *address, size_t offset, size_t size) {
+    (void)offset;
+    return ct__os_memory_commit(address, size);
+}
+
+int (*ct__segment_grow)(void *address, size_t offset, size_t size) = grow_privately;
+
 static int reserve(void) {
     for (size_t size = reserve_most; size >= reserve_least && base == NULL; size /= 2) {
         base = ct__os_memory_reserve(size);
@@ -33,7 +40,7 @@ static int reserve(void) {
 static int commit(size_t end) {
     if (end <= committed) return 1;
     size_t wanted = (end + commit_step - 1) / commit_step * commit_step;
-    if (wanted > reserved || !ct__os_memory_commit(base + committed, wanted - committed)) return 0;
+    if (wanted > reserved || !ct__segment_grow(base + committed, committed, wanted - committed)) return 0;
     committed = wanted;
     return 1;
 }
@@ -62,6 +69,7 @@ static size_t class_of(int piece, size_t size, size_t *rounded) {
     case CT__PIECE_CHUNK: *rounded = sizeof(ct__record) * CT__RECORDS_PER_CHUNK; return CT__PIECE_CHUNK;
     case CT__PIECE_SLOT: *rounded = sizeof(ct__slot); return CT__PIECE_SLOT;
     case CT__PIECE_HISTOGRAM: *rounded = sizeof(ct__histogram); return CT__PIECE_HISTOGRAM;
+    case CT__PIECE_MEMBERS: *rounded = sizeof(ct__members_area); return CT__PIECE_MEMBERS;
     default: return CT__PIECE_TEXT + text_class(size, rounded);
     }
 }
@@ -97,3 +105,4 @@ void ct__segment_give(int piece, size_t size, uint32_t offset) {
 void *ct__segment_at(uint32_t offset) { return base + offset; }
 uint32_t ct__segment_offset(const void *piece) { return (uint32_t)((const char *)piece - base); }
 size_t ct__segment_used(void) { return used; }
+size_t ct__segment_committed(void) { return committed; }

@@ -25,10 +25,40 @@ typedef _Atomic uint64_t ct__word;
 
 enum { CT__RECORDS_PER_CHUNK = 64, CT__CHUNKS_MAX = 1024, CT__RECORDS_MAX = CT__RECORDS_PER_CHUNK * CT__CHUNKS_MAX };
 
+enum { CT__LAYOUT_MAJOR = 1, CT__LAYOUT_MINOR = 0, CT__MEMBERS_SIZE = 65536 + 1 };
+
+/* "CODETIMR", and a number that shows the byte order. */
+#define CT__MAGIC 0x524d495445444f43u
+#define CT__ENDIAN 0x01020304u
+
+/* The members list, written by the process and by controllers in turn (each holds the lock of the file meanwhile). Two
+ * buffers: readers take the one that "version" points to, writers fill the other and then raise the version. */
+typedef struct ct__members_area {
+    ct__word version; /* of the text: even ones lie in the first buffer, odd ones in the second */
+    ct__word seen;    /* the last version that the process itself has read */
+    _Atomic uint32_t lengths[2]; /* CT__NO_LIST: there is none */
+    char texts[2][CT__MEMBERS_SIZE];
+} ct__members_area;
+
+#define CT__NO_LIST UINT32_MAX
+
+/* Major versions are refused by readers of another; minor ones only append to the header and use spare fields. */
 typedef struct ct__header {
+    uint64_t magic;
+    uint32_t endian;
+    uint16_t major, minor;
+    uint32_t header_size, record_size, slot_size, histogram_size;
+    uint64_t pid, start_time, uid;
+    char boot_id[40];
+    char program[256], host[16], clock[24];
+    ct__word heartbeat_ns; /* of the system's monotonic clock */
+    ct__word size;         /* bytes of the file that are in use; what lies beyond is not published */
+    ct__word listed, refused;
+    char last_refused[256];
+    _Atomic uint32_t members_at; /* offset of the members area */
+    _Atomic uint32_t records;    /* ever used; published after they are filled */
     _Atomic uint32_t chunks[CT__CHUNKS_MAX]; /* offset of each chunk; 0: not there yet */
-    _Atomic uint32_t records;                /* records ever used; published after they are filled */
-    uint32_t spare[15];
+    uint32_t spare[16];
 } ct__header;
 
 /* A definition, as a reader sees it. The state word is generation * 2 + enabled; generations only grow, also when the
@@ -64,7 +94,7 @@ _Static_assert(sizeof(ct__histogram) % 64 == 0, "histograms keep what follows al
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "64-bit words must be lock-free to be shared between processes");
 
 /* Pieces of these sizes only, so that freed ones fit again. Texts are rounded up to a power of two. */
-enum { CT__PIECE_CHUNK, CT__PIECE_SLOT, CT__PIECE_HISTOGRAM, CT__PIECE_TEXT };
+enum { CT__PIECE_CHUNK, CT__PIECE_SLOT, CT__PIECE_HISTOGRAM, CT__PIECE_MEMBERS, CT__PIECE_TEXT };
 
 /* The header, or NULL when even the first page cannot be had. */
 ct__header *ct__segment_header(void);
@@ -78,6 +108,12 @@ uint32_t ct__segment_offset(const void *piece);
 
 /* Bytes in use, for tests of leaks. */
 size_t ct__segment_used(void);
+
+/* Bytes that are readable and writable, from the start. */
+size_t ct__segment_committed(void);
+
+/* How the memory grows: in a published segment the file grows first. Returns 0 if there is no more. */
+extern int (*ct__segment_grow)(void *address, size_t offset, size_t size);
 
 static inline uint64_t ct__get(const ct__word *word) {
     return atomic_load_explicit((ct__word *)(uintptr_t)word, memory_order_relaxed);

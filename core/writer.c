@@ -10,9 +10,11 @@
 #include <string.h>
 
 #include "clock.h"
+#include "publish.h"
 #include "registry.h"
 
-static uint32_t writers; /* numbers given out */
+static uint32_t writers;      /* numbers given out */
+static uint32_t writers_open; /* of which still there */
 
 /* ---- slots ---- */
 
@@ -80,11 +82,16 @@ static void attach(ct_counter *counter, uint64_t generation) {
 uint64_t ct__counter_resolve(ct_counter *counter) {
     ct__os_lock();
     uint64_t state = atomic_load_explicit(counter->state, memory_order_acquire);
-    if (ct__enabled(state)) attach(counter, ct__generation(state));
+    if (ct__enabled(state)) {
+        ct__publish_first();
+        attach(counter, ct__generation(state));
+    }
     counter->seen = state;
     ct__os_unlock();
     return state;
 }
+
+uint32_t ct__writers_open(void) { return writers_open; }
 
 /* ---- writers ---- */
 
@@ -102,6 +109,7 @@ int ct_writer_open(const char *script, ct_writer **writer) {
     made->script = strcpy(copy, script);
     ct__os_lock();
     made->number = ++writers;
+    writers_open++;
     ct__os_unlock();
     *writer = made;
     return CT_OK;
@@ -122,6 +130,7 @@ void ct_writer_close(ct_writer *writer) {
     ct__os_lock();
     const ct__header *header = ct__segment_header();
     uint32_t end = header != NULL ? atomic_load_explicit(&header->records, memory_order_relaxed) : 0;
+    writers_open--;
     for (uint32_t i = 0; i < end; i++) disown(ct__record_at(i), writer->number);
     ct__os_unlock();
     free(writer->script);

@@ -98,4 +98,83 @@ int ct__os_memory_commit(void *address, size_t size);
 void ct__os_lock(void);
 void ct__os_unlock(void);
 
+/* What is done in a forked child before anything else there can use the registry. One function; set before the first lock. */
+void ct__os_at_fork(void (*in_child)(void));
+
+/* What is done at a clean exit. */
+void ct__os_at_exit(void (*at_exit)(void));
+
+/* Puts private memory with the same contents in place of a mapping, at the same address. Returns 0 if there is none. */
+int ct__os_memory_detach(void *address, size_t size);
+
+/* ---- shm_<os>.c ---- */
+
+/* A file in shared memory. Paths end in a NUL; "reason" gets one phrase on failure. */
+typedef struct ct__os_file {
+    uint64_t device, inode;
+} ct__os_file;
+
+/* The folder in which this user's processes publish; makes it (mode 0700) if "create". It is ours, no link, and nobody
+ * else's to write. CT_OK, CT_EPERM, CT_ENOENT, CT_ENOTSUP. */
+int ct__os_shm_directory(int create, char *path, size_t size, char *reason, size_t reason_size);
+
+/* Makes the file complete with "size" bytes from "address", gives it the name, and maps it over that memory. The process holds
+ * the file's lock as long as the mapping lasts; no descriptor stays open. CT_OK, CT_EXISTS (that name is taken: nothing was
+ * done), CT_EFULL, CT_EPERM, CT_EOS. */
+int ct__os_shm_publish(const char *path, void *address, size_t size, ct__os_file *file, char *reason,
+                       size_t reason_size);
+
+/* Lengthens the file by "size" bytes at "offset" and maps them at "address". Checks that the path still leads to "file". */
+int ct__os_shm_grow(const char *path, const ct__os_file *file, void *address, size_t offset, size_t size);
+
+/* 1 if the path still leads to that file. */
+int ct__os_shm_is(const char *path, const ct__os_file *file);
+void ct__os_shm_unlink(const char *path, const ct__os_file *file);
+
+/* Facts of this process for the header of its segment. */
+void ct__os_identity(uint64_t *pid, uint64_t *start_time, uint64_t *uid, char *boot_id, size_t boot_id_size);
+
+/* A file opened for reading: mapped, or read by copies where that is safer (root reading another user's). */
+typedef struct ct__os_view {
+    int fd;
+    const unsigned char *map; /* NULL: by copies */
+    size_t size;
+    uint64_t uid;
+    ct__os_file file;
+} ct__os_view;
+
+/* CT_OK, CT_ENOENT, CT_EPERM, CT_EINVAL (no regular file, a link, too short), CT_EOS. */
+int ct__os_view_open(const char *path, size_t least, ct__os_view *view, char *reason, size_t reason_size);
+void ct__os_view_close(ct__os_view *view);
+
+/* The file's size may have changed: 1 and everything mapped anew if so. */
+int ct__os_view_refresh(ct__os_view *view);
+
+/* Copies bytes that lie inside the file. Returns 0 if they could not be had. */
+int ct__os_view_copy(const ct__os_view *view, size_t offset, void *to, size_t size);
+
+/* 1: its process holds the lock; 0: it is gone. */
+int ct__os_view_alive(const ct__os_view *view);
+int ct__os_view_linked(const ct__os_view *view, const char *path);
+
+/* The same file for a controller: mapped writable, with the controllers' lock held until it is closed. CT_OK, CT_ENOENT (it is
+ * gone, or dead), CT_EPERM, CT_EOS. */
+typedef struct ct__os_control {
+    int fd;
+    unsigned char *map;
+    size_t size;
+} ct__os_control;
+
+int ct__os_control_open(const char *path, const ct__os_file *file, ct__os_control *control);
+void ct__os_control_close(ct__os_control *control);
+
+/* Deletes the file if no process holds its lock. CT_OK, CT_ENOENT, CT_EPERM, CT_EOS. */
+int ct__os_shm_reap(const char *path);
+
+/* The names in a folder, one at a time. */
+typedef struct ct__os_folder ct__os_folder;
+int ct__os_folder_open(const char *path, ct__os_folder **folder); /* CT_OK, CT_ENOENT, CT_EPERM, CT_ENOMEM, CT_EOS */
+int ct__os_folder_next(ct__os_folder *folder, char *name, size_t size); /* 1, or 0 at the end */
+void ct__os_folder_close(ct__os_folder *folder);
+
 #endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * shm_posix.c: the files in shared memory, from the side of the process that publishes.
+ *
+ * Invariants: a file is complete before it has a name; its space is reserved before it is used (a full tmpfs answers
+ * ENOSPC, never SIGBUS); the owner's flock(2) belongs to the open file description, which the mapping keeps alive after the
+ * descriptor is closed, so "locked" means "its process lives". The folder is ours, mode 0700, and no link.
+ */
+#define _GNU_SOURCE
+#include "platform.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../codetimer.h"
+
+/* ---- the folder ---- */
+
+static int is_set(const char *text) { return text != NULL && *text != '\0'; }
+
+/* $CODETIMER_DIR, else /dev/shm/codetimer-<uid>, else $XDG_RUNTIME_DIR/codetimer. */
+static int choose_directory(char *path, size_t size) {
+    const char *given = getenv("CODETIMER_DIR"), *runtime = getenv("XDG_RUNTIME_DIR");
+    int length = -1;
+    if (is_set(given)) {
+        length = snprintf(path, size, "%s", given);
+    } else if (access("/dev/shm", W_OK) == 0) {
+        length = snprintf(path, size, "/dev/shm/codetimer-%lu", (unsigned long)geteuid());
+    } else if (is_set(runtime)) {
+        length = snprintf(path, size, "%s/codetimer", runtime);
+    }
+    return length > 0 && (size_t)length < size - 64; /* room for the name of a file */
+}
+
+static int check_directory(const char *path, char *reason, size_t reason_size) {
+    struct stat facts;
+    if (lstat(path, &facts) != 0) {
+        snprintf(reason, reason_size, "the folder %.90s: %s", path, strerror(errno));
+        return errno == ENOENT ? CT_ENOENT : CT_EPERM;
+    }
+    const char *wrong = !S_ISDIR(facts.st_mode)          ? "is not a folder (or is a link)"
+                        : facts.st_uid != geteuid()      ? "belongs to another user"
+                        : (facts.st_mode & 0022) != 0    ? "can be written by others"
+                        : access(path, W_OK | X_OK) != 0 ? "cannot be written"
+                                                         : NULL;
+    if (wrong == NULL) return CT_OK;
+    snprintf(reason, reason_size, "the folder %.90s %s; set CODETIMER_DIR to one of your own, mode 0700", path, wrong);
+    return CT_EPERM;
+}
+
+int ct__os_shm_directory(int create, char *path, size_t size, char *reason, size_t reason_size) {
+    if (!choose_directory(path, size)) {
+        snprintf(reason, reason_size, "no place to publish: /dev/shm cannot be written; set CODETIMER_DIR");
+        return CT_ENOTSUP;
+    }
+    if (create) (void)mkdir(path, 0700); /* check_directory tells what is wrong if that failed */
+    return check_directory(path, reason, reason_size);
+}
+
+/* ---- publishing ---- */
+
+static int explain(const char *what, char *reason, size_t reason_size) {
+    int error = errno;
+    snprintf(reason, reason_size, "%s: %s", what, strerror(error));
+    return error == ENOSPC || error == EDQUOT ? CT_EFULL : error == EACCES || error == EPERM ? CT_EPERM : CT_EOS;
+}
+
+static int folder_of(const char *path, char *folder, size_t size) {
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL || (size_t)(slash - path) >= size) return 0;
+    memcpy(folder, path, (size_t)(slash - path));
+    folder[slash - path] = '\0';
+    return 1;
+}
+
+/* A file without a name (open(2), O_TMPFILE), or, where the file system has none, one under a name that readers skip. */
+static int make_unnamed(const char *path, char *temporary, size_t size) {
+    char folder[512];
+    temporary[0] = '\0';
+    if (!folder_of(path, folder, sizeof folder)) return -1;
+#ifdef O_TMPFILE
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)) return fd;
+#endif
+    snprintf(temporary, size, "%s/.new-XXXXXX", folder);
+    return mkstemp(temporary);
+}
+
+static int give_name(int fd, const char *temporary, const char *path) {
+    char link_path[64];
+    if (temporary[0] != '\0') return link(temporary, path);
+    snprintf(link_path, sizeof link_path, "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, link_path, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+}
+
+static int write_all(int fd, const char *from, size_t size) {
+    size_t done = 0;
+    while (done < size) {
+        ssize_t wrote = pwrite(fd, from + done, size - done, (off_t)done);
+        if (wrote < 0 && errno == EINTR) continue;
+        if (wrote <= 0) return 0;
+        done += (size_t)wrote;
+    }
+    return 1;
+}
+
+static int reserve_space(int fd, size_t offset, size_t size) {
+    int error = posix_fallocate(fd, (off_t)offset, (off_t)size);
+    while (error == EINTR) error = posix_fallocate(fd, (off_t)offset, (off_t)size);
+    errno = error;
+    return error == 0;
+}
+
+static int map_over(int fd, void *address, size_t offset, size_t size) {
+    return mmap(address, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)offset) != MAP_FAILED;
+}
+
+static int publish_fd(int fd, const char *temporary, const char *path, void *address, size_t size, ct__os_file *file,
+                      char *reason, size_t reason_size) {
+    struct stat facts;
+    if (!reserve_space(fd, 0, size)) return explain("no room for the segment", reason, reason_size);
+    if (!write_all(fd, address, size)) return explain("the segment cannot be written", reason, reason_size);
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) return explain("the segment cannot be locked", reason, reason_size);
+    if (fstat(fd, &facts) != 0) return explain("the segment cannot be examined", reason, reason_size);
+    if (give_name(fd, temporary, path) != 0) {
+        if (errno == EEXIST) return CT_EXISTS;
+        return explain("the segment cannot be named", reason, reason_size);
+    }
+    if (!map_over(fd, address, 0, size)) {
+        int status = explain("the segment cannot be mapped", reason, reason_size);
+        unlink(path);
+        return status;
+    }
+    file->device = (uint64_t)facts.st_dev;
+    file->inode = (uint64_t)facts.st_ino;
+    return CT_OK;
+}
+
+int ct__os_shm_publish(const char *path, void *address, size_t size, ct__os_file *file, char *reason,
+                       size_t reason_size) {
+    char temporary[600];
+    int fd = make_unnamed(path, temporary, sizeof temporary);
+    if (fd < 0) return explain("the segment cannot be made", reason, reason_size);
+    int status = publish_fd(fd, temporary, path, address, size, file, reason, reason_size);
+    if (temporary[0] != '\0') unlink(temporary);
+    close(fd);
+    return status;
+}
+
+static int is_same(const struct stat *facts, const ct__os_file *file) {
+    return (uint64_t)facts->st_dev == file->device && (uint64_t)facts->st_ino == file->inode;
+}
+
+int ct__os_shm_is(const char *path, const ct__os_file *file) {
+    struct stat facts;
+    return lstat(path, &facts) == 0 && is_same(&facts, file);
+}
+
+int ct__os_shm_grow(const char *path, const ct__os_file *file, void *address, size_t offset, size_t size) {
+    struct stat facts;
+    int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return 0;
+    int grown = fstat(fd, &facts) == 0 && is_same(&facts, file) && reserve_space(fd, offset, size) &&
+                map_over(fd, address, offset, size);
+    close(fd);
+    return grown;
+}
+
+void ct__os_shm_unlink(const char *path, const ct__os_file *file) {
+    if (ct__os_shm_is(path, file)) unlink(path);
+}
+
+int ct__os_shm_reap(const char *path) {
+    struct stat facts;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return errno == ENOENT ? CT_ENOENT : CT_EPERM;
+    int status = CT_EPERM;
+    if (fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) && flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        ct__os_file file = {(uint64_t)facts.st_dev, (uint64_t)facts.st_ino};
+        status = !ct__os_shm_is(path, &file) ? CT_ENOENT : unlink(path) == 0 ? CT_OK : CT_EOS;
+    }
+    close(fd);
+    return status;
+}
