@@ -86,10 +86,10 @@ static int read_header(ct_view *view, ct_process *process) {
     return CT_OK;
 }
 
-static int open_view(ct_view *view, const char *path, ct_process *process) {
+static int open_view(ct_view *view, ct_process *process) {
     memset(process, 0, sizeof *process);
-    snprintf(process->path, sizeof process->path, "%s", path);
-    int status = ct__os_view_open(path, sizeof(ct__header), &view->file, process->reason, sizeof process->reason);
+    memcpy(process->path, view->path, sizeof process->path);
+    int status = ct__os_view_open(view->path, sizeof(ct__header), &view->file, process->reason, sizeof process->reason);
     if (status != CT_OK) {
         process->state = CT_SEGMENT_UNUSABLE;
         return status;
@@ -104,12 +104,12 @@ int ct_view_open(const char *path, ct_view **view, ct_process *process) {
     if (path == NULL || view == NULL || strlen(path) >= sizeof unasked.path) return CT_EINVAL;
     ct_view *made = calloc(1, sizeof *made);
     if (made == NULL) return CT_ENOMEM;
-    int status = open_view(made, path, process != NULL ? process : &unasked);
+    memcpy(made->path, path, strlen(path) + 1); /* "path" may lie in "process" */
+    int status = open_view(made, process != NULL ? process : &unasked);
     if (status != CT_OK) {
         free(made);
         return status;
     }
-    snprintf(made->path, sizeof made->path, "%s", path);
     *view = made;
     return CT_OK;
 }
