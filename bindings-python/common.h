@@ -35,6 +35,14 @@ typedef struct ctpy_state {
     PyObject *gc_get_stats; /* the C API can neither collect while gc is disabled nor tell the counts */
     PyObject *block;        /* see block.c; NULL until it is needed */
     PyObject *last_result;  /* of this interpreter, NULL before the first run */
+    PyTypeObject *counter_type; /* these belong to counting.h */
+    PyTypeObject *sample_type;
+    PyTypeObject *counters_type;
+    PyTypeObject *timer_type;
+    PyObject *logger;     /* logging.getLogger("codetimer"), NULL until something is told there */
+    ct_writer *writer;    /* of this interpreter, NULL before the first counter */
+    int told_refusal;     /* that counters are refused is logged once */
+    int trace_increments; /* see trace.c */
 } ctpy_state;
 
 static inline ctpy_state *ctpy_get_state(PyObject *module) { return (ctpy_state *)PyModule_GetState(module); }
@@ -53,6 +61,9 @@ typedef struct ctpy_call {
 int ctpy_parse_call(PyObject *args, PyObject *kwargs, ctpy_call *call);
 int ctpy_parse_priority(PyObject *value, const char **level);
 int ctpy_parse_cpu(PyObject *value, int *cpu);
+
+/* Refuses "value": raises "type" with "message", the value's repr and its type. Returns -1. */
+int ctpy_refuse(PyObject *type, const char *message, PyObject *value);
 
 /* ---- run.c, loop.c ---- */
 

@@ -123,6 +123,11 @@ static int traverse_module(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(state->gc_get_stats);
     Py_VISIT(state->block);
     Py_VISIT(state->last_result);
+    Py_VISIT(state->counter_type);
+    Py_VISIT(state->sample_type);
+    Py_VISIT(state->counters_type);
+    Py_VISIT(state->timer_type);
+    Py_VISIT(state->logger);
     return 0;
 }
 
@@ -137,10 +142,18 @@ static int clear_module(PyObject *module) {
     Py_CLEAR(state->gc_get_stats);
     Py_CLEAR(state->block);
     Py_CLEAR(state->last_result);
+    Py_CLEAR(state->counter_type);
+    Py_CLEAR(state->sample_type);
+    Py_CLEAR(state->counters_type);
+    Py_CLEAR(state->timer_type);
+    Py_CLEAR(state->logger);
     return 0;
 }
 
-static void free_module(void *module) { (void)clear_module((PyObject *)module); }
+static void free_module(void *module) {
+    (void)clear_module((PyObject *)module);
+    ct_writer_close(ctpy_get_state((PyObject *)module)->writer);
+}
 
 static PyModuleDef_Slot slots[] = {
     {Py_mod_exec, CTPY_SLOT(exec_module)},
