@@ -263,7 +263,7 @@ typedef struct ct_writer ct_writer;
  * CT_ENOMEM. */
 CT_API int ct_writer_open(const char *script, ct_writer **writer);
 
-/* Its counts stay; its memory passes to the next writer. Close its counters first. */
+/* Its counts stay; its memory passes to the next writer when the last of its counters is closed too. Accepts NULL. */
 CT_API void ct_writer_close(ct_writer *writer);
 
 /* A handle: one writer's way to one counter. */
