@@ -118,8 +118,7 @@ static int read_code_flags(PyObject *fn) {
     return flags;
 }
 
-/* The flags of the code that a call of "fn" runs; 0 if it is not Python code. */
-static int find_flags(PyObject *fn) {
+int ctpy_code_flags(PyObject *fn) {
     int flags = 0;
     Py_INCREF(fn);
     for (int step = 0; step < UNWRAP_MAX && fn != NULL; step++) {
@@ -136,7 +135,7 @@ static int check_fn(PyObject *fn, int *is_generator) {
     if (!PyCallable_Check(fn))
         return ctpy_refuse(PyExc_TypeError,
                       "fn must be callable without arguments (time calls it; give the function itself)", fn);
-    int flags = find_flags(fn);
+    int flags = ctpy_code_flags(fn);
     if (flags < 0) return -1;
     if (flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE))
         return ctpy_refuse(
@@ -155,7 +154,7 @@ static int check_fn(PyObject *fn, int *is_generator) {
 
 /* ---- the rest ---- */
 
-static int check_file(PyObject *file) {
+int ctpy_check_file(PyObject *file) {
     PyObject *write = PyObject_GetAttrString(file, "write");
     Py_XDECREF(write);
     if (write != NULL) return 0;
@@ -175,7 +174,7 @@ int ctpy_parse_call(PyObject *args, PyObject *kwargs, ctpy_call *call) {
     if (parse_n(n, &call->n) < 0) return -1;
     if (check_fn(call->fn, &call->is_generator) < 0) return -1;
     call->file = file == Py_None ? NULL : file;
-    if (call->file != NULL && check_file(call->file) < 0) return -1;
+    if (call->file != NULL && ctpy_check_file(call->file) < 0) return -1;
     call->encoded = PyUnicode_AsEncodedString(call->name, "utf-8", "backslashreplace");
     return call->encoded != NULL ? 0 : -1;
 }

@@ -12,7 +12,8 @@
 
 /* ---- the writer ---- */
 
-/* Of two modules as __main__, one is enough: in a spawned child of multiprocessing it is __mp_main__ that has the names.
+/* Of two modules as __main__, one is enough: in a spawned child of multiprocessing it is __mp_main__ that has the
+ * names.
  */
 static PyObject *get_module(const char *name) {
     PyObject *text = PyUnicode_FromString(name);
@@ -168,13 +169,14 @@ static void tell_refusal(ctpy_state *state, int status) {
     PyObject *key = ctpy_text(counters.last_refused);
     if (key == NULL) PyErr_Clear();
     if (key == NULL) return;
-    ctpy_trace(state, CTPY_WARNING,
-               status == CT_EFULL
-                   ? "counter refused: %s; what it would measure runs unmeasured, as there is no room for more counters: "
-                     "raise CODETIMER_MAX_COUNTERS, or remove some. This is said once; codetimer.counters.refused counts on"
-                   : "counter refused: %s; what it would measure runs unmeasured, as there is no memory. This is said "
-                     "once; codetimer.counters.refused counts on",
-               key);
+    ctpy_trace(
+        state, CTPY_WARNING,
+        status == CT_EFULL
+            ? "counter refused: %s; what it would measure runs unmeasured, as there is no room for more counters: "
+              "raise CODETIMER_MAX_COUNTERS, or remove some. This is said once; codetimer.counters.refused counts on"
+            : "counter refused: %s; what it would measure runs unmeasured, as there is no memory. This is said "
+              "once; codetimer.counters.refused counts on",
+        key);
     Py_DECREF(key);
 }
 
@@ -197,8 +199,8 @@ int ctpy_open_counter(ctpy_state *state, PyObject *category, PyObject *member, P
         status = ct_counter_open(writer, text_of(given.category), text_of(given.member), text_of(given.help), counter);
     drop_names(&given);
     if (status == CT_EINVAL)
-        return ctpy_refuse(PyExc_ValueError, "a name whose part before its first '.' has a '/' in it needs a category=",
-                           member);
+        return ctpy_refuse(PyExc_ValueError,
+                           "a name whose part before its first '.' has a '/' in it needs a category=", member);
     PyErr_Clear(); /* no memory for the writer is no memory for the counter */
     if (status < 0) tell_refusal(state, status);
     if (status >= 0) tell_opened(state, status, *counter);
@@ -206,3 +208,24 @@ int ctpy_open_counter(ctpy_state *state, PyObject *category, PyObject *member, P
 }
 
 void ctpy_close_counter(ct_counter *counter) { ct_counter_close(counter); }
+
+/* ---- outcomes ---- */
+
+/* Whether it is an asyncio.CancelledError, which it cannot be if nobody has imported asyncio. */
+static int is_cancelled_error(PyObject *raised) {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *module = get_module("asyncio.exceptions");
+    PyObject *cancelled = module != NULL ? PyObject_GetAttrString(module, "CancelledError") : NULL;
+    int is = cancelled != NULL && PyErr_GivenExceptionMatches(raised, cancelled);
+    Py_XDECREF(cancelled);
+    Py_XDECREF(module);
+    PyErr_Restore(type, value, traceback); /* also drops what the search may have raised */
+    return is;
+}
+
+int ctpy_judge(PyObject *raised) {
+    if (PyErr_GivenExceptionMatches(raised, PyExc_Exception)) return CT_FAILED;
+    int cancelled = PyErr_GivenExceptionMatches(raised, PyExc_GeneratorExit) || is_cancelled_error(raised);
+    return cancelled ? CT_CANCELLED : CT_FAILED;
+}

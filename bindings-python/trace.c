@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * trace.c: what the logger "codetimer" is told: counters created, removed, refused, and, where asked for, every increment.
+ * trace.c: what the logger "codetimer" is told: counters created, removed, refused, and, where asked for, every
+ * increment.
  *
  * Telling must never disturb the measured program: failures of logging go where Python puts what cannot be raised, and
  * what a handler itself measures or opens is not told in turn. Nothing is asked of logging until somebody has imported
@@ -80,24 +81,33 @@ static int is_wanted(PyObject *logger) {
     return wanted;
 }
 
-static void tell_increment(PyObject *logger, const ct_counter *counter, const ct_sample *before) {
-    ct_sample after, grown;
-    ct_counter_sample(counter, &after);
-    if (ct_sample_difference(&after, before, &grown) != CT_OK || grown.calls == 0) return;
-    PyObject *key = ctpy_counter_key(counter);
-    if (key == NULL) return;
-    tell(logger, Py_BuildValue("isNK", CTPY_DEBUG, "counter %s incremented by %d ns", key, grown.total_ns));
-}
-
-/* The increment is what the counter grew by, so that the line is true also where the call did not count. */
-void ctpy_leave_traced(ctpy_state *state, ct_counter *counter, const ct_token *token, int outcome) {
-    ct_sample before;
-    ct_counter_sample(counter, &before);
-    ct_leave(counter, token, outcome);
+/* An exception that is set stays set. */
+static void tell_increment(ctpy_state *state, const ct_counter *counter, int64_t duration_ns) {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     PyObject *logger = get_logger(state, CTPY_DEBUG);
-    if (logger != NULL && is_wanted(logger)) tell_increment(logger, counter, &before);
+    PyObject *key = logger != NULL && is_wanted(logger) ? ctpy_counter_key(counter) : NULL;
+    if (key != NULL)
+        tell(logger, Py_BuildValue("isNL", CTPY_DEBUG, "counter %s incremented by %d ns", key, (long long)duration_ns));
     PyErr_Clear();
     PyErr_Restore(type, value, traceback);
+}
+
+void ctpy_leave_traced(ctpy_state *state, ct_counter *counter, const ct_token *token, int outcome) {
+    int64_t duration_ns = ct_leave(counter, token, outcome);
+    if (duration_ns >= 0) tell_increment(state, counter, duration_ns);
+}
+
+void ctpy_record_traced(ctpy_state *state, ct_counter *counter, uint64_t duration_ns, int outcome) {
+    ct_counter_record(counter, duration_ns, outcome);
+    tell_increment(state, counter, (int64_t)duration_ns);
+}
+
+PyObject *ctpy_trace_increments(PyObject *module, PyObject *on) {
+    ctpy_state *state = ctpy_get_state(module);
+    int wanted = PyObject_IsTrue(on);
+    if (wanted < 0) return NULL;
+    PyObject *before = PyBool_FromLong(state->trace_increments);
+    state->trace_increments = wanted;
+    return before;
 }
