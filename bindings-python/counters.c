@@ -174,9 +174,11 @@ static PyObject *get_items(PyObject *self, PyObject *ignored) {
     return make_view(self, "items");
 }
 
-static PyObject *get(PyObject *self, PyObject *args) {
+static PyObject *get(PyObject *self, PyObject *args, PyObject *kwargs) {
+    static const char *const keywords[] = {"", "default", NULL};
     PyObject *key, *otherwise = Py_None;
-    if (!PyArg_ParseTuple(args, "O|O:get", &key, &otherwise)) return NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:get", CTPY_MUTABLE(char **, keywords), &key, &otherwise))
+        return NULL;
     PyObject *counter = get_item(self, key);
     if (counter != NULL || !PyErr_ExceptionMatches(PyExc_KeyError)) return counter;
     PyErr_Clear();
@@ -223,7 +225,8 @@ PyDoc_STRVAR(counters_doc,
              "at which they were made.");
 
 static PyMethodDef methods[] = {
-    {"get", get, METH_VARARGS, "get($self, key, default=None, /)\n--\n\nThe Counter, or default where there is none."},
+    {"get", CTPY_WITH_KEYWORDS(get), METH_VARARGS | METH_KEYWORDS,
+     "get($self, key, /, default=None)\n--\n\nThe Counter, or default where there is none."},
     {"keys", get_keys, METH_NOARGS, "keys($self, /)\n--\n\nThe keys at this moment."},
     {"values", get_values, METH_NOARGS, "values($self, /)\n--\n\nThe Counters at this moment."},
     {"items", get_items, METH_NOARGS, "items($self, /)\n--\n\nThe pairs of key and Counter at this moment."},

@@ -3,11 +3,14 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, Final, Literal, Protocol, SupportsFloat, SupportsIndex, TypeAlias, final
+from typing import Any, Final, Literal, Protocol, SupportsFloat, SupportsIndex, TypeAlias, TypeVar, final, overload
 
 from _typeshed import structseq
+from typing_extensions import Never
 
 __version__: Final[str]
+
+_T = TypeVar("_T")
 
 _CyclesKind: TypeAlias = Literal["core", "reference", "none"]
 _Level: TypeAlias = Literal["high", "highest", "realtime"]
@@ -229,6 +232,10 @@ class Counters(Mapping[str, Counter]):
     def __getitem__(self, key: str, /) -> Counter: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[str]: ...
+    @overload
+    def get(self, key: str, /, default: None = None) -> Counter | None: ...
+    @overload
+    def get(self, key: str, /, default: Counter | _T) -> Counter | _T: ...
 
 @final
 class timer:
@@ -237,6 +244,8 @@ class timer:
     def name(self) -> str: ...
     @property
     def counter(self) -> Counter | None: ...
+    @property
+    def __aenter__(self) -> Never: ...
     def __enter__(self) -> timer: ...
     def __exit__(
         self,
