@@ -3,7 +3,7 @@
  * codetimer.c: require "codetimer". Opening the module again in the same state gives another table with the same
  * functions; everything behind them is made once.
  */
-#include "common.h"
+#include "counters.h"
 
 #if defined(_WIN32)
 #define CT_LUA_EXPORT __declspec(dllexport)
@@ -13,11 +13,16 @@
 
 static const luaL_Reg functions[] = {
     {"clock_info", ct__lua_clock_info},
+    {"counters", ct__lua_counters_function},
     {"initialize", ct__lua_initialize},
     {"last_result", ct__lua_last_result},
+    {"measured", ct__lua_measured},
     {"now_ns", ct__lua_now_ns},
+    {"report", ct__lua_report},
     {"thread_cycles", ct__lua_thread_cycles},
     {"time", ct__lua_time},
+    {"timer", ct__lua_timer},
+    {"unwrap", ct__lua_unwrap},
     {NULL, NULL},
 };
 
@@ -29,8 +34,13 @@ CT_LUA_EXPORT int luaopen_codetimer(lua_State *L) {
     ct__lua_result_open(L);
     ct__lua_run_open(L);
     ct__lua_environment_open(L);
+    ct__lua_counters_open(L);
+    ct__lua_sample_open(L);
+    ct__lua_measured_open(L);
+    ct__lua_timer_open(L);
     luaL_newlib(L, functions);
     lua_pushfstring(L, "codetimer %s", ct_version());
     lua_setfield(L, -2, "_VERSION");
+    ct__lua_trace_open(L);
     return 1;
 }

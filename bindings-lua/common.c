@@ -57,6 +57,14 @@ lua_Integer ct__lua_check_count(lua_State *L, int arg, int index, const char *wh
     return value;
 }
 
+void ct__lua_check_callable(lua_State *L, int arg, int index) {
+    if (lua_isfunction(L, index)) return;
+    if (luaL_getmetafield(L, index, "__call") == LUA_TNIL)
+        luaL_argerror(L, arg,
+                      lua_pushfstring(L, "fn must be a function or have __call, got %s", ct__lua_describe(L, index)));
+    lua_pop(L, 1);
+}
+
 static int is_listed(const char *name, const char *const *names) {
     for (; *names != NULL; names++)
         if (strcmp(name, *names) == 0) return 1;

@@ -35,6 +35,9 @@ lua_Integer ct__lua_check_count(lua_State *L, int arg, int index, const char *wh
 /* Argument "arg" must be a table with no other keys than "names" (ends with NULL), or nil. Returns 1 for a table. */
 int ct__lua_check_options(lua_State *L, int arg, const char *const *names);
 
+/* Argument "arg", found at "index", must be a function or have __call. */
+void ct__lua_check_callable(lua_State *L, int arg, int index);
+
 /* table[key] = value, for the table on top of the stack. A text that is NULL or empty is absent. */
 void ct__lua_set_text(lua_State *L, const char *key, const char *text);
 void ct__lua_set_integer(lua_State *L, const char *key, uint64_t value);
@@ -58,6 +61,15 @@ void ct__lua_gc_open(lua_State *L);
 void ct__lua_gc_arm(lua_State *L); /* may raise "not enough memory"; nothing is armed then */
 void ct__lua_gc_disarm(lua_State *L);
 void ct__lua_gc_read(lua_State *L, ct__lua_gc *counts);
+
+/* ---- file.c: where reports go ---- */
+
+/* The value at "arg" must have a method write; "what" begins the sentence that refuses another one. */
+void ct__lua_check_file(lua_State *L, int arg, const char *what);
+/* Replaces nil in the slot by io.stdout as it is now. Returns 0 if there is none. */
+int ct__lua_resolve_file(lua_State *L, int file);
+int ct__lua_file_color(lua_State *L, int file);
+int ct__lua_flush_file(lua_State *L, int file);
 
 /* ---- result.c ---- */
 

@@ -14,20 +14,11 @@
  * Invariant: run->run is NULL before begin and after the end; in_chunk is 1 exactly while the clock runs; the sentinels
  * are armed exactly while "armed" is 1.
  */
-#define _POSIX_C_SOURCE 200809L /* fileno */
 #include "common.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
-#include <lualib.h>
-
 #define RUN_TYPE "codetimer.Run"
-
-#ifdef _WIN32
-#define fileno _fileno
-#endif
 
 static const char loop[] = "local watch, next, done = ...\n"
                            "return function(run, fn)\n"
@@ -140,46 +131,20 @@ static void end_run(lua_State *L, int index, const char *interrupted) {
 
 /* ---- the report ---- */
 
-/* Replaces nil in the slot by io.stdout as it is now. Returns 0 if there is none. */
-static int resolve_file(lua_State *L, int file) {
-    if (!lua_isnil(L, file)) return 1;
-    lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
-    lua_getfield(L, -1, LUA_IOLIBNAME);
-    if (lua_istable(L, -1))
-        lua_getfield(L, -1, "stdout");
-    else
-        lua_pushnil(L);
-    lua_replace(L, file);
-    lua_pop(L, 2);
-    return !lua_isnil(L, file);
-}
-
-static luaL_Stream *find_stream(lua_State *L, int file) {
-    luaL_Stream *stream = luaL_testudata(L, file, LUA_FILEHANDLE);
-    return stream != NULL && stream->closef != NULL ? stream : NULL;
-}
-
 /* Pushes file.write, file and the report. */
 static void push_write(lua_State *L, int file, const ct_result *result) {
-    luaL_Stream *stream = find_stream(L, file);
     lua_getfield(L, file, "write");
     lua_pushvalue(L, file);
-    ct__lua_push_report(L, result, ct_report_color(stream != NULL && ct_is_terminal(fileno(stream->f))));
-}
-
-/* A full disk shows only when the buffer is written out, and by then nobody may be looking. */
-static int flush_file(lua_State *L, int file) {
-    luaL_Stream *stream = find_stream(L, file);
-    return stream == NULL || fflush(stream->f) == 0;
+    ct__lua_push_report(L, result, ct__lua_file_color(L, file));
 }
 
 /* print(file, result), called in protected mode: the error that ended the run is more important than this one. */
 static int print_partial(lua_State *L) {
     const ct_result *result = ct__lua_check_result(L, 2);
-    if (!resolve_file(L, 1)) return 0;
+    if (!ct__lua_resolve_file(L, 1)) return 0;
     push_write(L, 1, result);
     lua_call(L, 2, 0);
-    flush_file(L, 1);
+    ct__lua_flush_file(L, 1);
     return 0;
 }
 
@@ -257,11 +222,6 @@ static lua_run *new_run(lua_State *L) {
 
 /* ---- time ---- */
 
-static void check_callable(lua_State *L, int arg) {
-    if (lua_isfunction(L, arg) || luaL_getmetafield(L, arg, "__call") != LUA_TNIL) return;
-    luaL_argerror(L, arg, lua_pushfstring(L, "fn must be a function or have __call, got %s", ct__lua_describe(L, arg)));
-}
-
 /* Replaces the options by what options.file says: nil (io.stdout), false (nothing), or an object with a write method.
  */
 static void check_file(lua_State *L, int arg) {
@@ -270,13 +230,7 @@ static void check_file(lua_State *L, int arg) {
     lua_getfield(L, arg, "file");
     lua_replace(L, arg);
     if (lua_isnil(L, arg) || (lua_isboolean(L, arg) && !lua_toboolean(L, arg))) return;
-    if (luaL_testudata(L, arg, LUA_FILEHANDLE) != NULL && find_stream(L, arg) == NULL)
-        luaL_argerror(L, arg, "options.file is a closed file");
-    int indexable = lua_istable(L, arg) || luaL_getmetafield(L, arg, "__index") != LUA_TNIL;
-    if (indexable && lua_getfield(L, arg, "write") != LUA_TNIL) return;
-    luaL_argerror(
-        L, arg,
-        lua_pushfstring(L, "options.file must be false or have a write method, got %s", ct__lua_describe(L, arg)));
+    ct__lua_check_file(L, arg, "options.file must be false or");
 }
 
 static int64_t check_arguments(lua_State *L) {
@@ -284,7 +238,7 @@ static int64_t check_arguments(lua_State *L) {
         luaL_argerror(L, NAME, lua_pushfstring(L, "name must be a string, got %s", ct__lua_describe(L, NAME)));
     if (lua_isnoneornil(L, N)) luaL_argerror(L, N, "automatic n is not available yet: give the number of calls");
     int64_t n = ct__lua_check_count(L, N, N, "n", LUA_MAXINTEGER);
-    check_callable(L, FN);
+    ct__lua_check_callable(L, FN, FN);
     lua_settop(L, FILE_);
     check_file(L, FILE_);
     lua_settop(L, FILE_);
@@ -297,7 +251,7 @@ static int return_result(lua_State *L, int status, lua_KContext context) {
     (void)context;
     int answer = RESULT + 1;
     if (!lua_toboolean(L, answer) && !lua_isnil(L, answer + 1)) return 3;
-    if (!flush_file(L, FILE_)) return luaL_fileresult(L, 0, NULL);
+    if (!ct__lua_flush_file(L, FILE_)) return luaL_fileresult(L, 0, NULL);
     lua_pushvalue(L, RESULT);
     return 1;
 }
@@ -312,7 +266,7 @@ static int report_run(lua_State *L, int status, lua_KContext context) {
     run->printed = 1;
     lua_settop(L, RESULT);
     if (lua_isboolean(L, FILE_) || result->name_length == 0) return 1;
-    if (!resolve_file(L, FILE_)) {
+    if (!ct__lua_resolve_file(L, FILE_)) {
         luaL_pushfail(L);
         lua_pushliteral(L, "no report: the io library is not loaded; give options.file");
         lua_pushstring(L, ct_status_name(CT_ENOTSUP));

@@ -19,8 +19,7 @@ static int forgive(void) {
     return 0;
 }
 
-/* Refuses "value": raises "type" with "message", whose %V becomes the value's repr and its type. */
-static int refuse(PyObject *type, const char *message, PyObject *value) {
+int ctpy_refuse(PyObject *type, const char *message, PyObject *value) {
     PyObject *seen = PyObject_Repr(value);
     if (seen == NULL && forgive() < 0) return -1;
     if (seen != NULL) PyErr_Format(type, "%s, not %.100U (%s)", message, seen, Py_TYPE(value)->tp_name);
@@ -49,21 +48,21 @@ static int parse_n(PyObject *value, int64_t *n) {
         PyErr_SetString(PyExc_TypeError, "automatic n is not available yet: n must be " N_RANGE ", not None");
         return -1;
     }
-    if (!is_integer(value)) return refuse(PyExc_TypeError, "n must be " N_RANGE, value);
+    if (!is_integer(value)) return ctpy_refuse(PyExc_TypeError, "n must be " N_RANGE, value);
     int outside;
     if (read_integer(value, n, &outside) < 0) return -1;
-    return outside || *n < 0 ? refuse(PyExc_ValueError, "n must be " N_RANGE, value) : 0;
+    return outside || *n < 0 ? ctpy_refuse(PyExc_ValueError, "n must be " N_RANGE, value) : 0;
 }
 
 int ctpy_parse_cpu(PyObject *value, int *cpu) {
     static const char message[] = "cpu must be the number of a CPU (0, 1, ...) or None";
     *cpu = -1;
     if (value == NULL || value == Py_None) return 0;
-    if (!is_integer(value)) return refuse(PyExc_TypeError, message, value);
+    if (!is_integer(value)) return ctpy_refuse(PyExc_TypeError, message, value);
     int64_t number;
     int outside;
     if (read_integer(value, &number, &outside) < 0) return -1;
-    if (outside || number < 0 || number > INT_MAX) return refuse(PyExc_ValueError, message, value);
+    if (outside || number < 0 || number > INT_MAX) return ctpy_refuse(PyExc_ValueError, message, value);
     *cpu = (int)number;
     return 0;
 }
@@ -73,12 +72,12 @@ int ctpy_parse_priority(PyObject *value, const char **level) {
     static const char *const levels[] = {"high", "highest", "realtime"};
     *level = value == Py_None ? NULL : levels[0];
     if (value == NULL || value == Py_None) return 0;
-    if (!PyUnicode_Check(value)) return refuse(PyExc_TypeError, message, value);
+    if (!PyUnicode_Check(value)) return ctpy_refuse(PyExc_TypeError, message, value);
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
         *level = levels[i];
         if (PyUnicode_CompareWithASCIIString(value, levels[i]) == 0) return 0;
     }
-    return refuse(PyExc_ValueError, message, value);
+    return ctpy_refuse(PyExc_ValueError, message, value);
 }
 
 /* ---- the function ---- */
@@ -119,8 +118,7 @@ static int read_code_flags(PyObject *fn) {
     return flags;
 }
 
-/* The flags of the code that a call of "fn" runs; 0 if it is not Python code. */
-static int find_flags(PyObject *fn) {
+int ctpy_code_flags(PyObject *fn) {
     int flags = 0;
     Py_INCREF(fn);
     for (int step = 0; step < UNWRAP_MAX && fn != NULL; step++) {
@@ -135,18 +133,18 @@ static int find_flags(PyObject *fn) {
 
 static int check_fn(PyObject *fn, int *is_generator) {
     if (!PyCallable_Check(fn))
-        return refuse(PyExc_TypeError,
+        return ctpy_refuse(PyExc_TypeError,
                       "fn must be callable without arguments (time calls it; give the function itself)", fn);
-    int flags = find_flags(fn);
+    int flags = ctpy_code_flags(fn);
     if (flags < 0) return -1;
     if (flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE))
-        return refuse(
+        return ctpy_refuse(
             PyExc_TypeError,
             "fn must not be a coroutine function: calling it would only create a coroutine; time what runs it, "
             "such as lambda: asyncio.run(main())",
             fn);
     if (flags & CO_ASYNC_GENERATOR)
-        return refuse(PyExc_TypeError,
+        return ctpy_refuse(PyExc_TypeError,
                       "fn must not be an async generator function: calling it would only create a generator; time what "
                       "runs through it, such as lambda: asyncio.run(main())",
                       fn);
@@ -156,13 +154,13 @@ static int check_fn(PyObject *fn, int *is_generator) {
 
 /* ---- the rest ---- */
 
-static int check_file(PyObject *file) {
+int ctpy_check_file(PyObject *file) {
     PyObject *write = PyObject_GetAttrString(file, "write");
     Py_XDECREF(write);
     if (write != NULL) return 0;
     if (!PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
     PyErr_Clear();
-    return refuse(PyExc_TypeError, "file must have a write(str) method or be None", file);
+    return ctpy_refuse(PyExc_TypeError, "file must have a write(str) method or be None", file);
 }
 
 int ctpy_parse_call(PyObject *args, PyObject *kwargs, ctpy_call *call) {
@@ -172,11 +170,11 @@ int ctpy_parse_call(PyObject *args, PyObject *kwargs, ctpy_call *call) {
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|$O:time", CTPY_MUTABLE(char **, keywords), &call->name, &n,
                                      &call->fn, &file))
         return -1;
-    if (!PyUnicode_Check(call->name)) return refuse(PyExc_TypeError, "name must be a str", call->name);
+    if (!PyUnicode_Check(call->name)) return ctpy_refuse(PyExc_TypeError, "name must be a str", call->name);
     if (parse_n(n, &call->n) < 0) return -1;
     if (check_fn(call->fn, &call->is_generator) < 0) return -1;
     call->file = file == Py_None ? NULL : file;
-    if (call->file != NULL && check_file(call->file) < 0) return -1;
+    if (call->file != NULL && ctpy_check_file(call->file) < 0) return -1;
     call->encoded = PyUnicode_AsEncodedString(call->name, "utf-8", "backslashreplace");
     return call->encoded != NULL ? 0 : -1;
 }

@@ -25,6 +25,11 @@
 /* It also takes lists of keywords and docstrings as not const, though it only reads them. */
 #define CTPY_MUTABLE(type, text) ((type)(uintptr_t)(text))
 
+/* Through void (*)(void), the one function type that every other may pass by way of. */
+#define CTPY_WITH_KEYWORDS(function) ((PyCFunction)(void (*)(void))(function))
+
+#define CTPY_MEASURED_TYPES 3
+
 typedef struct ctpy_state {
     PyTypeObject *result_type;
     PyTypeObject *environment_type;
@@ -35,6 +40,15 @@ typedef struct ctpy_state {
     PyObject *gc_get_stats; /* the C API can neither collect while gc is disabled nor tell the counts */
     PyObject *block;        /* see block.c; NULL until it is needed */
     PyObject *last_result;  /* of this interpreter, NULL before the first run */
+    PyTypeObject *counter_type; /* these belong to counting.h */
+    PyTypeObject *sample_type;
+    PyTypeObject *counters_type;
+    PyTypeObject *timer_type;
+    PyObject *logger;     /* logging.getLogger("codetimer"), NULL until something is told there */
+    ct_writer *writer;    /* of this interpreter, NULL before the first counter */
+    int told_refusal;     /* that counters are refused is logged once */
+    int trace_increments; /* see trace.c */
+    PyTypeObject *measured_types[CTPY_MEASURED_TYPES]; /* see measured.h */
 } ctpy_state;
 
 static inline ctpy_state *ctpy_get_state(PyObject *module) { return (ctpy_state *)PyModule_GetState(module); }
@@ -53,6 +67,12 @@ typedef struct ctpy_call {
 int ctpy_parse_call(PyObject *args, PyObject *kwargs, ctpy_call *call);
 int ctpy_parse_priority(PyObject *value, const char **level);
 int ctpy_parse_cpu(PyObject *value, int *cpu);
+
+/* Refuses "value": raises "type" with "message", the value's repr and its type. Returns -1. */
+int ctpy_refuse(PyObject *type, const char *message, PyObject *value);
+
+/* The co_flags of the code that a call of "fn" runs; 0 if it is not Python code; -1 for an exception. */
+int ctpy_code_flags(PyObject *fn);
 
 /* ---- run.c, loop.c ---- */
 
@@ -73,8 +93,18 @@ uint64_t ctpy_block_failed(PyObject *block);
 
 /* ---- print.c ---- */
 
-/* Writes the report of "result" to "file" (NULL: sys.stdout, looked up now). Returns 0, or -1 with an exception. */
+/* Makes a text from "what" for a stream. A new str, or NULL with an exception. */
+typedef PyObject *(*ctpy_formatter)(const void *what, const ct_report_options *options);
+
+/* Writes what "format" makes of "what", as the stream can take it, to "file" (NULL: sys.stdout, looked up now). Returns 0,
+ * or -1 with an exception. */
+int ctpy_write(PyObject *file, ctpy_formatter format, const void *what);
+
+/* Writes the report of "result" to "file". */
 int ctpy_print(const ct_result *result, PyObject *file);
+
+/* Whether report() and time() can write to "file"; sets TypeError and returns -1 if not. */
+int ctpy_check_file(PyObject *file);
 
 /* The report as a new str; "options" may be NULL. */
 PyObject *ctpy_format(const ct_result *result, const ct_report_options *options);

@@ -5,7 +5,8 @@
  * Multi-phase initialisation and heap types: the module can be loaded by every interpreter of a process, also by those
  * with a GIL of their own, and none sees another's objects.
  */
-#include "common.h"
+#include "counting.h"
+#include "measured.h"
 
 PyDoc_STRVAR(time_doc,
              "time($module, /, name, n, fn, *, file=None)\n--\n\n"
@@ -48,8 +49,34 @@ PyDoc_STRVAR(now_ns_doc, "now_ns($module, /)\n--\n\n"
                          "Monotonic nanoseconds since an arbitrary moment, as an int. Never steps back within a\n"
                          "process, on any thread.");
 
+PyDoc_STRVAR(report_doc, "report($module, /, file=None)\n--\n\n"
+                         "Print the table of all counters with calls, longest total first.\n\n"
+                         "file: an object with write(str); None: sys.stdout. Averages, percentiles and extremes are\n"
+                         "over all calls since the counter was made or reset. Disabled counters are left out.");
+
+PyDoc_STRVAR(trace_increments_doc,
+             "trace_increments($module, on, /)\n--\n\n"
+             "Whether each finished call is told to the logger 'codetimer' at level DEBUG, as 'counter KEY incremented by\n"
+             "N ns' (off at first). Returns what it was before.\n\n"
+             "It holds for all counters of this interpreter. A call then costs some microseconds, also where the level of\n"
+             "the logger lets nothing through.");
+
 PyDoc_STRVAR(module_doc,
              "How long code takes, how many CPU cycles it costs, and what the garbage collector did meanwhile.");
+
+PyDoc_STRVAR(measured_doc,
+             "measured($module, fn=None, /, *, name=None, category=None, help=None)\n--\n\n"
+             "Count every call of fn, and how long it takes, for ever after: see counters and report().\n\n"
+             "fn: a function or other callable; a staticmethod, classmethod, property, cached_property, partial and\n"
+             "    the like, in either order of decorators; or a class, whose own methods are then measured in place.\n"
+             "    Left out: what is returned is a decorator.\n"
+             "name: str, the member; None: its module and qualified name.\n"
+             "category: str, the group; None: the part of the member before its first dot.\n"
+             "help: str, a sentence for readers.\n\n"
+             "Returns what stands in place of fn and behaves as fn does; the same object if fn is measured already,\n"
+             "or if there is no room for another counter (which is logged once); the same class for a class.\n"
+             "Raises TypeError for what is not callable, for async and generator functions (in a class they are left\n"
+             "as they are, with a line in the log), for an immutable type; ValueError for a name that cannot be.");
 
 static PyObject *get_last_result(PyObject *module, PyObject *ignored) {
     (void)ignored;
@@ -76,22 +103,31 @@ static PyObject *get_now_ns(PyObject *module, PyObject *ignored) {
     return PyLong_FromUnsignedLongLong(ct_now_ns());
 }
 
-/* Through void (*)(void), the one function type that every other may pass by way of. */
-#define WITH_KEYWORDS(function) ((PyCFunction)(void (*)(void))(function))
-
 static PyMethodDef functions[] = {
-    {"time", WITH_KEYWORDS(ctpy_time), METH_VARARGS | METH_KEYWORDS, time_doc},
-    {"initialize", WITH_KEYWORDS(ctpy_initialize), METH_VARARGS | METH_KEYWORDS, initialize_doc},
+    {"measured", CTPY_WITH_KEYWORDS(ctpy_measured), METH_VARARGS | METH_KEYWORDS, measured_doc},
+    {"_measured_again", ctpy_measured_again, METH_VARARGS, NULL},
+    {"time", CTPY_WITH_KEYWORDS(ctpy_time), METH_VARARGS | METH_KEYWORDS, time_doc},
+    {"initialize", CTPY_WITH_KEYWORDS(ctpy_initialize), METH_VARARGS | METH_KEYWORDS, initialize_doc},
     {"last_result", get_last_result, METH_NOARGS, last_result_doc},
     {"clock_info", get_clock_info, METH_NOARGS, clock_info_doc},
     {"thread_cycles", get_thread_cycles, METH_NOARGS, thread_cycles_doc},
     {"now_ns", get_now_ns, METH_NOARGS, now_ns_doc},
+    {"report", CTPY_WITH_KEYWORDS(ctpy_report), METH_VARARGS | METH_KEYWORDS, report_doc},
+    {"trace_increments", ctpy_trace_increments, METH_O, trace_increments_doc},
     {NULL, NULL, 0, NULL},
 };
 
 static int add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **type) {
     *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
     return *type == NULL ? -1 : PyModule_AddType(module, *type);
+}
+
+static int add_measured_types(PyObject *module, ctpy_state *state) {
+    PyType_Spec *const specs[CTPY_MEASURED_TYPES] = {
+        &ctpy_measured_function_spec, &ctpy_measured_descriptor_spec, &ctpy_measured_object_spec};
+    for (size_t i = 0; i < CTPY_MEASURED_TYPES; i++)
+        if (add_type(module, specs[i], &state->measured_types[i]) < 0) return -1;
+    return 0;
 }
 
 static int keep_gc_functions(ctpy_state *state) {
@@ -109,6 +145,12 @@ static int exec_module(PyObject *module) {
     if (add_type(module, &ctpy_result_spec, &state->result_type) < 0) return -1;
     if (add_type(module, &ctpy_environment_spec, &state->environment_type) < 0) return -1;
     if (ctpy_info_add_types(module, state) < 0) return -1;
+    if (add_type(module, &ctpy_counter_spec, &state->counter_type) < 0) return -1;
+    if (add_type(module, &ctpy_sample_spec, &state->sample_type) < 0) return -1;
+    if (add_type(module, &ctpy_counters_spec, &state->counters_type) < 0) return -1;
+    if (add_type(module, &ctpy_timer_spec, &state->timer_type) < 0) return -1;
+    if (ctpy_counters_add(module, state) < 0) return -1;
+    if (add_measured_types(module, state) < 0) return -1;
     return PyModule_AddStringConstant(module, "__version__", ct_version());
 }
 
@@ -123,6 +165,12 @@ static int traverse_module(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(state->gc_get_stats);
     Py_VISIT(state->block);
     Py_VISIT(state->last_result);
+    Py_VISIT(state->counter_type);
+    Py_VISIT(state->sample_type);
+    Py_VISIT(state->counters_type);
+    Py_VISIT(state->timer_type);
+    Py_VISIT(state->logger);
+    for (size_t i = 0; i < CTPY_MEASURED_TYPES; i++) Py_VISIT(state->measured_types[i]);
     return 0;
 }
 
@@ -137,10 +185,19 @@ static int clear_module(PyObject *module) {
     Py_CLEAR(state->gc_get_stats);
     Py_CLEAR(state->block);
     Py_CLEAR(state->last_result);
+    Py_CLEAR(state->counter_type);
+    Py_CLEAR(state->sample_type);
+    Py_CLEAR(state->counters_type);
+    Py_CLEAR(state->timer_type);
+    Py_CLEAR(state->logger);
+    for (size_t i = 0; i < CTPY_MEASURED_TYPES; i++) Py_CLEAR(state->measured_types[i]);
     return 0;
 }
 
-static void free_module(void *module) { (void)clear_module((PyObject *)module); }
+static void free_module(void *module) {
+    (void)clear_module((PyObject *)module);
+    ct_writer_close(ctpy_get_state((PyObject *)module)->writer);
+}
 
 static PyModuleDef_Slot slots[] = {
     {Py_mod_exec, CTPY_SLOT(exec_module)},

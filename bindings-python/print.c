@@ -75,21 +75,21 @@ static PyObject *escape_for(PyObject *text, const char *encoding) {
 }
 
 /* The report as "stream" can take it. "encoding" is NULL where the stream has none: it takes any str. */
-static PyObject *format_for(const ct_result *result, PyObject *stream, const char *encoding) {
+static PyObject *format_for(ctpy_formatter format, const void *what, PyObject *stream, const char *encoding) {
     int terminal = is_terminal(stream);
     int holds_signs = encoding != NULL && terminal >= 0 ? can_encode_signs(encoding) : 1;
     if (terminal < 0 || holds_signs < 0) return NULL;
     const ct_report_options options = {sizeof options, ct_report_color(terminal), !holds_signs, 0};
-    PyObject *text = ctpy_format(result, &options);
+    PyObject *text = format(what, &options);
     return text != NULL && encoding != NULL ? escape_for(text, encoding) : text;
 }
 
-static int write_to(const ct_result *result, PyObject *stream) {
+static int write_to(PyObject *stream, ctpy_formatter format, const void *what) {
     PyObject *encoding = get_optional(stream, "encoding");
     if (encoding == NULL && PyErr_Occurred()) return -1;
     const char *name = encoding != NULL && PyUnicode_Check(encoding) ? PyUnicode_AsUTF8(encoding) : NULL;
     if (name == NULL) PyErr_Clear();
-    PyObject *text = format_for(result, stream, name);
+    PyObject *text = format_for(format, what, stream, name);
     Py_XDECREF(encoding);
     PyObject *method = text != NULL ? PyObject_GetAttrString(stream, "write") : NULL;
     PyObject *written = method != NULL ? PyObject_CallOneArg(method, text) : NULL;
@@ -99,16 +99,23 @@ static int write_to(const ct_result *result, PyObject *stream) {
     return written != NULL ? 0 : -1;
 }
 
-int ctpy_print(const ct_result *result, PyObject *file) {
-    if (result->name_length == 0) return 0;
+int ctpy_write(PyObject *file, ctpy_formatter format, const void *what) {
     PyObject *stream = file != NULL ? file : PySys_GetObject("stdout");
     if (stream == NULL) {
-        PyErr_SetString(PyExc_RuntimeError, "lost sys.stdout: the report cannot be printed; last_result() has it");
+        PyErr_SetString(PyExc_RuntimeError, "lost sys.stdout: the report cannot be printed; give a file=");
         return -1;
     }
     if (stream == Py_None) return 0;
     Py_INCREF(stream); /* writing may replace sys.stdout */
-    int status = write_to(result, stream);
+    int status = write_to(stream, format, what);
     Py_DECREF(stream);
     return status;
+}
+
+static PyObject *format_result(const void *result, const ct_report_options *options) {
+    return ctpy_format(result, options);
+}
+
+int ctpy_print(const ct_result *result, PyObject *file) {
+    return result->name_length == 0 ? 0 : ctpy_write(file, format_result, result);
 }

@@ -20,7 +20,7 @@ typedef struct ct_writer ct_writer;
  * CT_ENOMEM. */
 CT_API int ct_writer_open(const char *script, ct_writer **writer);
 
-/* Its counts stay; its memory passes to the next writer. Close its counters first. */
+/* Its counts stay; its memory passes to the next writer when the last of its counters is closed too. Accepts NULL. */
 CT_API void ct_writer_close(ct_writer *writer);
 
 /* A handle: one writer's way to one counter. */
@@ -49,9 +49,9 @@ enum { CT_RETURNED, CT_FAILED, CT_CANCELLED };
 
 /* Around a measured call. It counts if the counter is enabled at both ends under the same generation. ct_leave must follow
  * in every outcome (CT_RETURNED, CT_FAILED, CT_CANCELLED), from the same writer. No lock, no allocation, no system call but
- * in the first call of a generation. Not async-signal-safe. */
+ * in the first call of a generation. Not async-signal-safe. ct_leave returns the nanoseconds that it counted, -1 if none. */
 CT_API void ct_enter(ct_counter *counter, ct_token *token);
-CT_API void ct_leave(ct_counter *counter, const ct_token *token, int outcome);
+CT_API int64_t ct_leave(ct_counter *counter, const ct_token *token, int outcome);
 
 /* Counts one call that was timed elsewhere. */
 CT_API void ct_counter_record(ct_counter *counter, uint64_t duration_ns, int outcome);

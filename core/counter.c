@@ -57,23 +57,24 @@ static void abandon(ct_counter *counter, const ct_token *token) {
     if (ct__get(&counter->slot->generation) == ct__generation(token->state)) ct__add(&counter->slot->finished, 1);
 }
 
-void ct_leave(ct_counter *counter, const ct_token *token, int outcome) {
-    if (!ct__enabled(token->state)) return;
+int64_t ct_leave(ct_counter *counter, const ct_token *token, int outcome) {
+    if (!ct__enabled(token->state)) return -1;
     uint64_t end = read_ticks(token->source);
     if (ct__get(counter->state) != token->state || counter->seen != token->state) {
         abandon(counter, token);
-        return;
+        return -1;
     }
     ct__add(&counter->slot->finished, 1);
     uint64_t ticks = end - token->start;
     if (end < token->start || token->source != ct__clock_source_now()) {
         ct__add(&counter->slot->anomalies, 1);
-        if (token->source != ct__clock_source_now()) return; /* the clock was given up meanwhile: no duration is known */
+        if (token->source != ct__clock_source_now()) return -1; /* the clock was given up meanwhile: no duration is known */
         ticks = 0;
     }
     uint64_t duration_ns = ct__clock_ns(token->source, ticks);
     update(counter, duration_ns, duration_ns, outcome);
     if ((int64_t)(end - atomic_load_explicit(&due_ticks, memory_order_relaxed)) >= 0) tend(token->source, end);
+    return (int64_t)duration_ns;
 }
 
 void ct_counter_record(ct_counter *counter, uint64_t duration_ns, int outcome) {

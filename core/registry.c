@@ -223,6 +223,7 @@ static int create_or_get(const char *key, size_t category_length, const char *he
 
 static void bind_counter(ct_counter *counter, ct_writer *writer, ct__definition *definition) {
     definition->references++;
+    writer->handles++;
     counter->state = &definition->record->state;
     counter->seen = 0;
     counter->slot = &writer->sink;
@@ -291,6 +292,7 @@ void ct_counter_close(ct_counter *counter) {
     ct__os_lock();
     ct__definition *definition = counter->definition;
     if (--definition->references == 0 && !is_listed(definition)) recycle(definition);
+    ct__writer_release(counter->writer);
     ct__os_unlock();
     free(counter);
 }

@@ -23,6 +23,8 @@ typedef struct ct__definition {
 
 struct ct_writer {
     uint32_t number; /* owner of its slots */
+    int closed;      /* lives on for its open handles */
+    uint64_t handles;
     char *script;    /* category of members without a dot */
     ct__slot sink;   /* where values go when there is no memory for a slot: nobody reads it */
     ct__histogram sink_histogram;
@@ -43,6 +45,9 @@ static inline int ct__enabled(uint64_t state) { return (int)(state & 1); }
 /* Gives the handle its slot for the current generation, zeroed if it is the first call of it. Returns the state word that
  * it is resolved for. */
 uint64_t ct__counter_resolve(ct_counter *counter);
+
+/* One handle of the writer less. With the lock held. */
+void ct__writer_release(ct_writer *writer);
 
 /* Switches all counting of a definition on or off, keeping its generation and values. With the lock held. */
 void ct__definition_enable(ct__definition *definition, int enabled);

@@ -125,14 +125,23 @@ static void disown(ct__record *record, uint32_t number) {
     }
 }
 
-void ct_writer_close(ct_writer *writer) {
-    if (writer == NULL) return;
-    ct__os_lock();
+static void end_writer(ct_writer *writer) {
     const ct__header *header = ct__segment_header();
     uint32_t end = header != NULL ? atomic_load_explicit(&header->records, memory_order_relaxed) : 0;
     writers_open--;
     for (uint32_t i = 0; i < end; i++) disown(ct__record_at(i), writer->number);
-    ct__os_unlock();
     free(writer->script);
     free(writer);
+}
+
+void ct__writer_release(ct_writer *writer) {
+    if (--writer->handles == 0 && writer->closed) end_writer(writer);
+}
+
+void ct_writer_close(ct_writer *writer) {
+    if (writer == NULL) return;
+    ct__os_lock();
+    writer->closed = 1;
+    if (writer->handles == 0) end_writer(writer);
+    ct__os_unlock();
 }

@@ -223,6 +223,23 @@ static void test_several_writers(void **unused) {
     ct_writer_close(other_writer);
 }
 
+static void test_writer_closed_first(void **unused) {
+    (void)unused;
+    ct_writer *other_writer;
+    ct_counter *other;
+    assert_int_equal(ct_writer_open(NULL, &other_writer), CT_OK);
+    assert_int_equal(ct_counter_find(other_writer, "shop/shop.handle", &other), CT_OK);
+    ct_writer_close(other_writer);
+    ct_counter_reset(counter); /* so that the next call asks for the writer again */
+    ct_counter_record(other, 7, CT_RETURNED);
+    take_sample();
+    assert_true(sample.calls == 1);
+    ct__slot *slot = other->slot;
+    assert_int_not_equal(atomic_load(&slot->owner), 0);
+    ct_counter_close(other);
+    assert_int_equal(atomic_load(&slot->owner), 0); /* its memory is for the next writer now */
+}
+
 static void test_difference(void **unused) {
     (void)unused;
     ct_sample before, window;
@@ -269,6 +286,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_recursion, open_counter, close_counter),
         cmocka_unit_test_setup_teardown(test_clock_steps_back, open_counter, close_counter),
         cmocka_unit_test_setup_teardown(test_several_writers, open_counter, close_counter),
+        cmocka_unit_test_setup_teardown(test_writer_closed_first, open_counter, close_counter),
         cmocka_unit_test_setup_teardown(test_difference, open_counter, close_counter),
         cmocka_unit_test_setup_teardown(test_longest, open_counter, close_counter),
     };

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * counters.h: what the files that deal with counters offer each other.
+ *
+ * There is one ct_writer per global state, opened with the first counter and closed by lua_close. Every handle of the
+ * core that this state holds is a Counter userdata in the writer's list. When lua_close comes to the writer it closes
+ * them all, in whatever order the finalizers run; from then on measured functions run unmeasured.
+ *
+ * Invariant: a Counter has a handle exactly while it is in the list; "plain" is 1 exactly while it has a handle and
+ * increments are not traced, so the path of a measured call asks one question.
+ */
+#ifndef CT_LUA_COUNTERS_H
+#define CT_LUA_COUNTERS_H
+
+#include "common.h"
+
+typedef struct ct__lua_counter ct__lua_counter;
+
+typedef struct ct__lua_counters {
+    ct_writer *writer;
+    ct__lua_counter *first;
+    int closed;     /* lua_close has closed the writer */
+    int increments; /* trace them */
+    int tracing;    /* the trace function runs: what it does is not traced */
+} ct__lua_counters;
+
+struct ct__lua_counter {
+    ct_counter *handle; /* NULL: not opened, or the state is closing */
+    int plain;
+    int spares; /* chained tokens of its wrapper (measured.c) */
+    ct__lua_counters *owner;
+    ct__lua_counter *next, **link;
+};
+
+/* ---- counters.c ---- */
+
+void ct__lua_counters_open(lua_State *L);
+ct__lua_counters *ct__lua_find_counters(lua_State *L);
+ct__lua_counter *ct__lua_check_counter(lua_State *L, int index);
+
+/* Creates or gets a counter and pushes it; whoever takes it traces the event. Pushes nothing unless the status is CT_OK
+ * (created) or CT_EXISTS. May raise "not enough memory". */
+typedef struct ct__lua_names {
+    const char *member, *category, *help;
+} ct__lua_names;
+int ct__lua_open_counter(lua_State *L, const ct__lua_names *names);
+
+void ct__lua_push_key(lua_State *L, const ct_counter *handle);
+int ct__lua_counters_function(lua_State *L);
+
+/* ---- names.c ---- */
+
+/* Reads a name at "index" that is a string, or a table with name, category and help, or nil, and the category behind it;
+ * replaces them by name, category and help at index, index + 1, index + 2, each a string or nil. Raises argument errors
+ * for "arg". */
+void ct__lua_check_names(lua_State *L, int arg, int index);
+void ct__lua_get_names(lua_State *L, int index, ct__lua_names *names);
+/* A function that has no name of its own needs one: an argument error. */
+void ct__lua_check_nameable(lua_State *L, int arg, int index);
+/* Pushes "<chunk stem>:<line>". */
+void ct__lua_push_default_name(lua_State *L, int index);
+/* The one thing that the core can find wrong after all checks. */
+int ct__lua_refuse_name(lua_State *L, int arg, const char *member);
+/* Pushes the stem of a path: what is after the last separator and before the last dot. */
+void ct__lua_push_stem(lua_State *L, const char *path);
+
+/* ---- sample.c ---- */
+
+void ct__lua_sample_open(lua_State *L);
+void ct__lua_push_sample(lua_State *L, const ct_counter *handle);
+/* Pushes the field, if there is one of this name; returns 0 if not. */
+int ct__lua_push_sample_field(lua_State *L, const ct_sample *sample, const char *name);
+int ct__lua_push_percentile(lua_State *L, const ct_sample *sample, int arg);
+
+/* ---- trace.c ---- */
+
+/* Gives the module table on top of the stack its fields trace and trace_increments. */
+void ct__lua_trace_open(lua_State *L);
+/* Calls codetimer.trace(event, key), if there is one. Raises nothing, whatever happens in there. */
+void ct__lua_trace(lua_State *L, const char *event, const ct_counter *handle);
+void ct__lua_trace_opened(lua_State *L, int status, const ct_counter *handle);
+/* Calls codetimer.trace("refused", member, reason). */
+void ct__lua_trace_refused(lua_State *L, int status, const char *member);
+
+/* ---- measured.c, timer.c, report.c ---- */
+
+void ct__lua_measured_open(lua_State *L);
+int ct__lua_measured(lua_State *L);
+int ct__lua_unwrap(lua_State *L);
+
+void ct__lua_timer_open(lua_State *L);
+int ct__lua_timer(lua_State *L);
+
+int ct__lua_report(lua_State *L);
+
+#endif

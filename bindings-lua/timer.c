@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * timer.c: timer(name), a counter around any stretch of code. A timer runs from its making to its stop, which is its
+ * method, the end of its block (as a to-be-closed variable), or the collector's finding it forgotten: that is cancelled.
+ */
+#include "counters.h"
+
+#define TIMER_TYPE "codetimer.Timer"
+
+typedef struct timer {
+    ct__lua_counter *counter; /* kept alive by the user value; NULL: it was refused, nothing is measured */
+    int running;
+    ct_token call;
+} timer;
+
+static void stop_timer(lua_State *L, int outcome) {
+    timer *t = luaL_checkudata(L, 1, TIMER_TYPE);
+    ct_counter *handle = t->counter != NULL ? t->counter->handle : NULL;
+    if (t->running && handle != NULL) {
+        ct_leave(handle, &t->call, outcome);
+        if (!t->counter->plain) ct__lua_trace(L, "increment", handle);
+    }
+    t->running = 0;
+}
+
+static int timer_stop(lua_State *L) {
+    stop_timer(L, CT_RETURNED);
+    return 0;
+}
+
+/* __close(timer, error). Without an error, and without a frame that closes it, its coroutine was closed. */
+static int timer_close(lua_State *L) {
+    lua_Debug frame;
+    int returned = lua_getstack(L, 1, &frame) ? CT_RETURNED : CT_CANCELLED;
+    stop_timer(L, lua_isnoneornil(L, 2) ? returned : CT_FAILED);
+    return 0;
+}
+
+static int timer_gc(lua_State *L) {
+    stop_timer(L, CT_CANCELLED);
+    return 0;
+}
+
+/* timer(name [, category]), timer{name=, category=, help=} */
+int ct__lua_timer(lua_State *L) {
+    ct__lua_names names;
+    lua_settop(L, 2);
+    ct__lua_check_names(L, 1, 1);
+    if (lua_isnil(L, 1)) luaL_argerror(L, 1, "a timer needs a name");
+    timer *t = lua_newuserdatauv(L, sizeof *t, 1);
+    *t = (timer){0};
+    ct__lua_get_names(L, 1, &names);
+    int status = ct__lua_open_counter(L, &names);
+    if (status == CT_EINVAL) return ct__lua_refuse_name(L, 1, names.member);
+    if (status >= 0) {
+        t->counter = lua_touserdata(L, -1);
+        lua_setiuservalue(L, -2, 1);
+        if (status == CT_OK) ct__lua_trace_opened(L, status, t->counter->handle);
+    } else
+        ct__lua_trace_refused(L, status, names.member);
+    luaL_setmetatable(L, TIMER_TYPE); /* after the counter: finalizers run in reverse order, its last call counts */
+    if (t->counter == NULL) return 1;
+    t->running = 1;
+    ct_enter(t->counter->handle, &t->call);
+    return 1;
+}
+
+void ct__lua_timer_open(lua_State *L) {
+    static const luaL_Reg functions[] = {{"__close", timer_close}, {"__gc", timer_gc}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"stop", timer_stop}, {NULL, NULL}};
+    ct__lua_new_type(L, TIMER_TYPE, functions);
+    luaL_getmetatable(L, TIMER_TYPE);
+    luaL_newlib(L, methods);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * trace.c: codetimer.trace and codetimer.trace_increments.
+ *
+ * Both are fields of the module table that lie behind its metatable: every module table of a state shares them, and
+ * setting one takes effect at once. While increments are traced no counter is "plain", so measured calls take the slow
+ * path; otherwise tracing costs them nothing.
+ *
+ * The trace function is called in protected mode, and what it makes us do is not traced: an error in it becomes a warning,
+ * and it may itself call measured functions.
+ */
+#include "counters.h"
+
+#include <string.h>
+
+static const char trace_key = 0; /* the function, or nil */
+
+enum { EVENT = 1, HANDLE, NAME, REASON };
+
+/* ---- calling ---- */
+
+/* call(event, handle or NULL, name or NULL, reason or NULL): light userdata, so that the caller allocates nothing. */
+static int call_trace(lua_State *L) {
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &trace_key);
+    lua_pushstring(L, lua_touserdata(L, EVENT));
+    if (lua_touserdata(L, HANDLE) != NULL)
+        ct__lua_push_key(L, lua_touserdata(L, HANDLE));
+    else
+        lua_pushstring(L, lua_touserdata(L, NAME));
+    int reasons = lua_touserdata(L, REASON) != NULL;
+    if (reasons) lua_pushstring(L, lua_touserdata(L, REASON));
+    lua_call(L, 2 + reasons, 0);
+    return 0;
+}
+
+static void warn_error(lua_State *L) {
+    const char *message = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : luaL_typename(L, -1);
+    lua_warning(L, "codetimer: error in the trace function: ", 1);
+    lua_warning(L, message, 0);
+}
+
+static void call_protected(lua_State *L, const char *event, const ct_counter *handle, const char *name,
+                           const char *reason) {
+    ct__lua_counters *counters = ct__lua_find_counters(L);
+    if (counters->tracing || !lua_checkstack(L, LUA_MINSTACK)) return;
+    int there = lua_rawgetp(L, LUA_REGISTRYINDEX, &trace_key) != LUA_TNIL;
+    lua_pop(L, 1);
+    if (!there) return;
+    const void *const values[] = {event, handle, name, reason};
+    lua_pushcfunction(L, call_trace);
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) lua_pushlightuserdata(L, (void *)(uintptr_t)values[i]);
+    counters->tracing = 1;
+    int status = lua_pcall(L, 4, 0, 0);
+    counters->tracing = 0;
+    if (status == LUA_OK) return;
+    warn_error(L);
+    lua_pop(L, 1);
+}
+
+void ct__lua_trace(lua_State *L, const char *event, const ct_counter *handle) {
+    call_protected(L, event, handle, NULL, NULL);
+}
+
+void ct__lua_trace_opened(lua_State *L, int status, const ct_counter *handle) {
+    ct__lua_trace(L, status == CT_OK ? "created" : "already there", handle);
+}
+
+void ct__lua_trace_refused(lua_State *L, int status, const char *member) {
+    call_protected(L, "refused", NULL, member, ct_status_text(status));
+}
+
+/* ---- setting ---- */
+
+static void set_function(lua_State *L, int value) {
+    if (!lua_isnil(L, value) && !lua_isfunction(L, value) && luaL_getmetafield(L, value, "__call") == LUA_TNIL)
+        luaL_error(L, "codetimer.trace must be a function or nil, got %s", ct__lua_describe(L, value));
+    lua_pushvalue(L, value);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &trace_key);
+}
+
+static void set_increments(lua_State *L, int value) {
+    ct__lua_counters *counters = ct__lua_find_counters(L);
+    counters->increments = lua_toboolean(L, value);
+    for (ct__lua_counter *at = counters->first; at != NULL; at = at->next) at->plain = !counters->increments;
+}
+
+static const char *field_name(lua_State *L) { return lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : ""; }
+
+/* __newindex(module, name, value): any other field is an ordinary one. */
+static int set_field(lua_State *L) {
+    const char *name = field_name(L);
+    if (strcmp(name, "trace") == 0)
+        set_function(L, 3);
+    else if (strcmp(name, "trace_increments") == 0)
+        set_increments(L, 3);
+    else
+        lua_rawset(L, 1);
+    return 0;
+}
+
+static int get_field(lua_State *L) {
+    const char *name = field_name(L);
+    if (strcmp(name, "trace") == 0)
+        lua_rawgetp(L, LUA_REGISTRYINDEX, &trace_key);
+    else if (strcmp(name, "trace_increments") == 0)
+        lua_pushboolean(L, ct__lua_find_counters(L)->increments);
+    else
+        return 0;
+    return 1;
+}
+
+void ct__lua_trace_open(lua_State *L) {
+    static const luaL_Reg functions[] = {{"__index", get_field}, {"__newindex", set_field}, {NULL, NULL}};
+    ct__lua_new_type(L, "codetimer.Module", functions);
+    luaL_setmetatable(L, "codetimer.Module");
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * measured.c: the object that stands in place of a measured function.
+ *
+ * A call passes straight through, between two readings of the clock: the arguments are handed on as they came, no frame,
+ * tuple or dict is made. For everything else the object is the wrapped one: attributes are read from it and written to
+ * it, its repr, class, signature and pickled form are its own. What belongs to the object itself is little: how it is
+ * called, bound, compared, and __wrapped__.
+ *
+ * It never holds NULL: clearing it (when it is garbage) leaves None in place of the function, so that a late call is an
+ * error and not a crash. A call keeps the object alive, because it may drop the last name of itself.
+ */
+#include "measured.h"
+
+#include <stddef.h>
+#include <structmember.h> /* expects Python.h before it */
+
+typedef struct measured_object {
+    PyObject_HEAD vectorcallfunc vectorcall;
+    PyObject *wrapped;
+    ct_counter *counter;
+    ctpy_state *state; /* lives as long as the type */
+    PyObject *owner;   /* NULL, or the measured object whose counter this bound one uses */
+    PyObject *weak;
+} measured_object;
+
+/* ---- calls ---- */
+
+/* asyncio.CancelledError; NULL unless someone has imported asyncio. */
+static PyObject *get_cancelled(void) {
+    PyObject *name = PyUnicode_FromString("asyncio.exceptions");
+    PyObject *module = name != NULL ? PyImport_GetModule(name) : NULL;
+    PyObject *cancelled = module != NULL ? PyObject_GetAttrString(module, "CancelledError") : NULL;
+    Py_XDECREF(name);
+    Py_XDECREF(module);
+    return cancelled;
+}
+
+static int is_cancellation(PyObject *raised) {
+    if (PyErr_GivenExceptionMatches(raised, PyExc_Exception)) return 0;
+    if (PyErr_GivenExceptionMatches(raised, PyExc_GeneratorExit)) return 1;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *cancelled = get_cancelled();
+    int is = cancelled != NULL && PyErr_GivenExceptionMatches(type, cancelled);
+    Py_XDECREF(cancelled);
+    PyErr_Restore(type, value, traceback); /* also drops what get_cancelled may have raised */
+    return is;
+}
+
+/* Kept out of the path of calls that return. */
+#if defined(__GNUC__)
+__attribute__((noinline, cold))
+#endif
+static int judge_failure(void) {
+    PyObject *raised = PyErr_Occurred();
+    return raised != NULL && is_cancellation(raised) ? CT_CANCELLED : CT_FAILED;
+}
+
+static inline PyObject *finish(measured_object *self, const ct_token *token, PyObject *result) {
+    int outcome = result != NULL ? CT_RETURNED : judge_failure();
+    if (self->state->trace_increments) {
+        ctpy_leave_traced(self->state, self->counter, token, outcome);
+    } else {
+        ct_leave(self->counter, token, outcome);
+    }
+    Py_DECREF(self);
+    return result;
+}
+
+/* The wrapped object is a Python function. Its entry is read at each call, as other tools may replace it. */
+static PyObject *call_function(PyObject *callable, PyObject *const *args, size_t count, PyObject *names) {
+    measured_object *self = (measured_object *)callable;
+    ct_token token;
+    Py_INCREF(self);
+    ct_enter(self->counter, &token);
+    PyObject *result = ((PyFunctionObject *)self->wrapped)->vectorcall(self->wrapped, args, count, names);
+    return finish(self, &token, result);
+}
+
+static PyObject *call_any(PyObject *callable, PyObject *const *args, size_t count, PyObject *names) {
+    measured_object *self = (measured_object *)callable;
+    ct_token token;
+    Py_INCREF(self);
+    ct_enter(self->counter, &token);
+    return finish(self, &token, PyObject_Vectorcall(self->wrapped, args, count, names));
+}
+
+/* ---- making ---- */
+
+int ctpy_is_measured(ctpy_state *state, PyObject *object) {
+    for (size_t i = 0; i < CTPY_MEASURED_TYPES; i++)
+        if (Py_IS_TYPE(object, state->measured_types[i])) return 1;
+    return 0;
+}
+
+static PyTypeObject *choose_type(ctpy_state *state, PyObject *wrapped) {
+    if (PyType_HasFeature(Py_TYPE(wrapped), Py_TPFLAGS_METHOD_DESCRIPTOR)) return state->measured_types[0];
+    return state->measured_types[Py_TYPE(wrapped)->tp_descr_get != NULL ? 1 : 2];
+}
+
+static measured_object *make(PyTypeObject *type, PyObject *wrapped) {
+    measured_object *self = (measured_object *)type->tp_alloc(type, 0);
+    if (self == NULL) return NULL;
+    self->state = (ctpy_state *)PyType_GetModuleState(type);
+    self->wrapped = Py_NewRef(wrapped);
+    self->vectorcall = PyFunction_Check(wrapped) ? call_function : call_any;
+    return self;
+}
+
+PyObject *ctpy_measured_new(ctpy_state *state, PyObject *wrapped, ct_counter *counter) {
+    measured_object *self = make(choose_type(state, wrapped), wrapped);
+    if (self == NULL) ctpy_close_counter(counter);
+    if (self != NULL) self->counter = counter;
+    return (PyObject *)self;
+}
+
+static int visit_measured(PyObject *object, visitproc visit, void *arg) {
+    measured_object *self = (measured_object *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->wrapped);
+    Py_VISIT(self->owner);
+    return 0;
+}
+
+static int clear_measured(PyObject *object) {
+    measured_object *self = (measured_object *)object;
+    PyObject *wrapped = self->wrapped;
+    self->vectorcall = call_any;
+    self->wrapped = Py_NewRef(Py_None);
+    Py_XDECREF(wrapped);
+    return 0; /* the owner is kept: its counter may still be used */
+}
+
+static void free_measured(PyObject *object) {
+    measured_object *self = (measured_object *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    if (self->weak != NULL) PyObject_ClearWeakRefs(object);
+    if (self->owner == NULL) ctpy_close_counter(self->counter);
+    Py_XDECREF(self->owner);
+    Py_XDECREF(self->wrapped);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+/* ---- binding ---- */
+
+static PyObject *bind_function(PyObject *object, PyObject *instance, PyObject *type) {
+    (void)type;
+    return instance == NULL || instance == Py_None ? Py_NewRef(object) : PyMethod_New(object, instance);
+}
+
+/* As the wrapped object binds; what comes out of it is called under the same counter. Steals "bound". */
+static PyObject *measure_bound(measured_object *self, PyObject *bound) {
+    measured_object *made = make(self->state->measured_types[2], bound);
+    Py_DECREF(bound);
+    if (made == NULL) return NULL;
+    made->counter = self->counter;
+    made->owner = Py_NewRef(self);
+    return (PyObject *)made;
+}
+
+static PyObject *bind_descriptor(PyObject *object, PyObject *instance, PyObject *type) {
+    measured_object *self = (measured_object *)object;
+    descrgetfunc get = Py_TYPE(self->wrapped)->tp_descr_get;
+    if (get == NULL) return Py_NewRef(object);
+    PyObject *bound = get(self->wrapped, instance, type);
+    if (bound == self->wrapped) {
+        Py_DECREF(bound);
+        return Py_NewRef(object);
+    }
+    return bound != NULL && PyCallable_Check(bound) ? measure_bound(self, bound) : bound;
+}
+
+/* ---- attributes ---- */
+
+/* What is the object's own; all other names are the wrapped object's. */
+static int is_own(PyObject *name) {
+    static const char *const own[] = {"__wrapped__", "__call__",       "__get__", "__eq__",  "__ne__",
+                                      "__reduce__",  "__reduce_ex__", "__hash__", "__repr__"};
+    if (!PyUnicode_Check(name) || PyUnicode_GET_LENGTH(name) < 4 || PyUnicode_READ_CHAR(name, 0) != '_') return 0;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (PyUnicode_CompareWithASCIIString(name, own[i]) == 0) return 1;
+    return 0;
+}
+
+static PyObject *get_attribute(PyObject *object, PyObject *name) {
+    PyObject *wrapped = ((measured_object *)object)->wrapped;
+    return is_own(name) ? PyObject_GenericGetAttr(object, name) : PyObject_GetAttr(wrapped, name);
+}
+
+/* Also deletes: "value" is NULL then. */
+static int set_attribute(PyObject *object, PyObject *name, PyObject *value) {
+    return PyObject_SetAttr(((measured_object *)object)->wrapped, name, value);
+}
+
+static PyObject *make_repr(PyObject *object) { return PyObject_Repr(((measured_object *)object)->wrapped); }
+
+static PyObject *make_str(PyObject *object) { return PyObject_Str(((measured_object *)object)->wrapped); }
+
+/* ---- pickling and copying ---- */
+
+/* Names that pickle looks up again find this object, not the wrapped one. */
+static int is_found_by_name(PyObject *wrapped) {
+    if (PyFunction_Check(wrapped)) return 1;
+    PyObject *inner = PyObject_GetAttrString(wrapped, "__wrapped__");
+    if (inner == NULL) PyErr_Clear();
+    Py_XDECREF(inner);
+    return inner != NULL;
+}
+
+/* Anything else travels as itself and is measured again, under the same key, where it arrives. */
+static PyObject *reduce_to_wrapped(measured_object *self) {
+    PyObject *module = PyImport_ImportModule("codetimer._codetimer");
+    PyObject *again = module != NULL ? PyObject_GetAttrString(module, "_measured_again") : NULL;
+    PyObject *key = again != NULL ? ctpy_counter_key(self->counter) : NULL;
+    PyObject *reduced = key != NULL ? Py_BuildValue("O(OO)", again, self->wrapped, key) : NULL;
+    Py_XDECREF(module);
+    Py_XDECREF(again);
+    Py_XDECREF(key);
+    return reduced;
+}
+
+static PyObject *reduce(PyObject *object, PyObject *protocol) {
+    (void)protocol;
+    measured_object *self = (measured_object *)object;
+    if (is_found_by_name(self->wrapped)) return PyObject_GetAttrString(self->wrapped, "__qualname__");
+    return reduce_to_wrapped(self);
+}
+
+/* A callable object in a class may want to know its name there. */
+static PyObject *set_name(PyObject *object, PyObject *args) {
+    PyObject *wrapped = ((measured_object *)object)->wrapped;
+    PyObject *own = PyObject_GetAttrString((PyObject *)Py_TYPE(wrapped), "__set_name__");
+    if (own == NULL && !PyErr_ExceptionMatches(PyExc_AttributeError)) return NULL;
+    PyErr_Clear();
+    if (own == NULL) return Py_NewRef(Py_None);
+    Py_DECREF(own);
+    own = PyObject_GetAttrString(wrapped, "__set_name__");
+    PyObject *done = own != NULL ? PyObject_CallObject(own, args) : NULL;
+    Py_XDECREF(own);
+    return done;
+}
+
+/* ---- the types ---- */
+
+PyDoc_STRVAR(measured_doc, "What stands in place of a function that codetimer.measured was applied to.\n\n"
+                           "It behaves as the function, which is its __wrapped__.");
+
+static PyMethodDef function_methods[] = {
+    {"__reduce__", reduce, METH_NOARGS, NULL},
+    {"__reduce_ex__", reduce, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMethodDef object_methods[] = {
+    {"__reduce__", reduce, METH_NOARGS, NULL},
+    {"__reduce_ex__", reduce, METH_O, NULL},
+    {"__set_name__", set_name, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef members[] = {
+    {"__wrapped__", T_OBJECT, offsetof(measured_object, wrapped), READONLY, NULL},
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(measured_object, vectorcall), READONLY, NULL},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(measured_object, weak), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+/* clang-format off */
+#define COMMON_SLOTS                                   \
+    {Py_tp_doc, CTPY_MUTABLE(void *, measured_doc)},   \
+    {Py_tp_dealloc, CTPY_SLOT(free_measured)},         \
+    {Py_tp_traverse, CTPY_SLOT(visit_measured)},       \
+    {Py_tp_clear, CTPY_SLOT(clear_measured)},          \
+    {Py_tp_call, CTPY_SLOT(PyVectorcall_Call)},        \
+    {Py_tp_getattro, CTPY_SLOT(get_attribute)},        \
+    {Py_tp_setattro, CTPY_SLOT(set_attribute)},        \
+    {Py_tp_repr, CTPY_SLOT(make_repr)},                \
+    {Py_tp_str, CTPY_SLOT(make_str)},                  \
+    {Py_tp_members, members}
+/* clang-format on */
+
+static PyType_Slot function_slots[] = {
+    COMMON_SLOTS,
+    {Py_tp_descr_get, CTPY_SLOT(bind_function)},
+    {Py_tp_methods, function_methods},
+    {0, NULL},
+};
+
+static PyType_Slot descriptor_slots[] = {
+    COMMON_SLOTS,
+    {Py_tp_descr_get, CTPY_SLOT(bind_descriptor)},
+    {Py_tp_methods, object_methods},
+    {0, NULL},
+};
+
+static PyType_Slot object_slots[] = {
+    COMMON_SLOTS,
+    {Py_tp_methods, object_methods},
+    {0, NULL},
+};
+
+#define COMMON_FLAGS                                                                                          \
+    (Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE |         \
+     Py_TPFLAGS_DISALLOW_INSTANTIATION)
+
+PyType_Spec ctpy_measured_function_spec = {
+    .name = "codetimer.MeasuredFunction",
+    .basicsize = sizeof(measured_object),
+    .flags = COMMON_FLAGS | Py_TPFLAGS_METHOD_DESCRIPTOR, /* o.m() makes no bound method */
+    .slots = function_slots,
+};
+
+PyType_Spec ctpy_measured_descriptor_spec = {
+    .name = "codetimer.MeasuredDescriptor",
+    .basicsize = sizeof(measured_object),
+    .flags = COMMON_FLAGS,
+    .slots = descriptor_slots,
+};
+
+PyType_Spec ctpy_measured_object_spec = {
+    .name = "codetimer.MeasuredObject",
+    .basicsize = sizeof(measured_object),
+    .flags = COMMON_FLAGS,
+    .slots = object_slots,
+};

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * measured.h: the callable that stands in place of a measured function, and how things come to be measured.
+ */
+#ifndef CTPY_MEASURED_H
+#define CTPY_MEASURED_H
+
+#include "counting.h"
+
+/* What the user said about a counter. All are str or NULL, borrowed. */
+typedef struct ctpy_labels {
+    PyObject *name, *category, *help;
+    PyObject *otherwise; /* the member where neither "name" nor the object says one: a function in a class */
+    const char *part;    /* ".setter", ".deleter" or "" after the name */
+} ctpy_labels;
+
+/* ---- measured.c: the types ---- */
+
+/* They differ in how they bind as an attribute of a class: like a function; as the object they wrap does; not at all. */
+extern PyType_Spec ctpy_measured_function_spec;
+extern PyType_Spec ctpy_measured_descriptor_spec;
+extern PyType_Spec ctpy_measured_object_spec;
+
+int ctpy_is_measured(ctpy_state *state, PyObject *object);
+
+/* A measured stand-in for "wrapped"; owns "counter" (also on failure). */
+PyObject *ctpy_measured_new(ctpy_state *state, PyObject *wrapped, ct_counter *counter);
+
+/* ---- naming.c ---- */
+
+/* The member that a callable is: a new str. */
+PyObject *ctpy_name_member(PyObject *object, const ctpy_labels *labels);
+
+/* "object.name" if it is a str, new; NULL without an exception otherwise, or NULL with one that is no Exception. */
+PyObject *ctpy_get_str(PyObject *object, const char *name);
+
+/* ---- wrap.c ---- */
+
+PyObject *ctpy_measured(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *ctpy_measured_again(PyObject *module, PyObject *args);
+
+/* What stands in place of "object": the measured stand-in of a callable; a thing of the same kind around the stand-ins of
+ * what it is made of; the same object if it is measured already or its counter was refused. New; NULL with TypeError. */
+PyObject *ctpy_wrap(ctpy_state *state, PyObject *object, const ctpy_labels *labels);
+
+/* Why a call of "object" cannot be measured yet ("a coroutine function", ...); NULL: it can, or there is an exception. */
+const char *ctpy_why_not(PyObject *object);
+
+/* ---- kinds.c: what is taken apart and built again ---- */
+
+/* *rebuilt: the same kind around measured parts, new; NULL where "object" is not of such a kind. 0, or -1. */
+int ctpy_rebuild(ctpy_state *state, PyObject *object, const ctpy_labels *labels, PyObject **rebuilt);
+
+/* Whether "object" is, in a class, a function or built around functions. -1 for an exception. */
+int ctpy_is_method_like(PyObject *object);
+
+/* Appends to a list the functions that "object" is built around, or itself. 0, or -1. */
+int ctpy_list_functions(PyObject *object, PyObject *list);
+
+/* Whether "object" is an instance of functools."name". -1 for an exception. */
+int ctpy_is_functools(PyObject *object, const char *name);
+
+/* ---- classes.c ---- */
+
+/* Measures, in place, what the body of a class defines. 0, or -1 with an exception and nothing changed. */
+int ctpy_measure_class(ctpy_state *state, PyTypeObject *type, const ctpy_labels *labels);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * trace.c: what the logger "codetimer" is told: counters created, removed, refused, and, where asked for, every
+ * increment.
+ *
+ * Telling must never disturb the measured program: failures of logging go where Python puts what cannot be raised, and
+ * what a handler itself measures or opens is not told in turn. Nothing is asked of logging until somebody has imported
+ * it: before that nobody can listen below a warning.
+ */
+#include "counting.h"
+
+/* ---- one line ---- */
+
+/* logging.getLogger("codetimer"), borrowed; NULL where it is not to be had, without an exception. */
+static PyObject *get_logger(ctpy_state *state, int level) {
+    if (state->logger != NULL) return state->logger;
+    PyObject *name = PyUnicode_FromString("logging"), *logging = NULL;
+    if (name != NULL) logging = level >= CTPY_WARNING ? PyImport_Import(name) : PyImport_GetModule(name);
+    Py_XDECREF(name);
+    if (logging != NULL) {
+        PyObject *logger = PyObject_CallMethod(logging, "getLogger", "s", "codetimer");
+        if (state->logger == NULL) state->logger = Py_XNewRef(logger);
+        Py_XDECREF(logger);
+        Py_DECREF(logging);
+    }
+    PyErr_Clear(); /* at the end of the interpreter, or while logging is being imported */
+    return state->logger;
+}
+
+/* Whether this thread is telling something already, by a mark in its dict; sets it to "telling". */
+static int exchange_telling(int telling) {
+    static const char mark[] = "codetimer.telling";
+    PyObject *dict = PyThreadState_GetDict();
+    if (dict == NULL) return 1;
+    int before = PyDict_GetItemString(dict, mark) == Py_True;
+    if (PyDict_SetItemString(dict, mark, telling ? Py_True : Py_False) < 0) before = 1;
+    PyErr_Clear();
+    return before;
+}
+
+/* Ctrl-C that arrives in a handler is raised at the next safe point; the rest is shown as unraisable. */
+static void put_away(PyObject *logger) {
+    if (!PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
+        PyErr_WriteUnraisable(logger);
+        return;
+    }
+    PyErr_Clear();
+    PyErr_SetInterrupt();
+}
+
+/* "args" are those of Logger.log; steals them. */
+static void tell(PyObject *logger, PyObject *args) {
+    if (args == NULL || exchange_telling(1)) {
+        PyErr_Clear();
+        Py_XDECREF(args);
+        return;
+    }
+    Py_INCREF(logger);
+    PyObject *log = PyObject_GetAttrString(logger, "log");
+    PyObject *told = log != NULL ? PyObject_CallObject(log, args) : NULL;
+    if (told == NULL) put_away(logger);
+    Py_XDECREF(told);
+    Py_XDECREF(log);
+    Py_DECREF(logger);
+    Py_DECREF(args);
+    (void)exchange_telling(0);
+}
+
+void ctpy_trace(ctpy_state *state, int level, const char *format, PyObject *key) {
+    PyObject *logger = get_logger(state, level);
+    if (logger != NULL) tell(logger, Py_BuildValue("isO", level, format, key));
+}
+
+/* ---- increments ---- */
+
+static int is_wanted(PyObject *logger) {
+    PyObject *answer = PyObject_CallMethod(logger, "isEnabledFor", "i", CTPY_DEBUG);
+    int wanted = answer == Py_True;
+    Py_XDECREF(answer);
+    PyErr_Clear();
+    return wanted;
+}
+
+/* An exception that is set stays set. */
+static void tell_increment(ctpy_state *state, const ct_counter *counter, int64_t duration_ns) {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *logger = get_logger(state, CTPY_DEBUG);
+    PyObject *key = logger != NULL && is_wanted(logger) ? ctpy_counter_key(counter) : NULL;
+    if (key != NULL)
+        tell(logger, Py_BuildValue("isNL", CTPY_DEBUG, "counter %s incremented by %d ns", key, (long long)duration_ns));
+    PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+}
+
+void ctpy_leave_traced(ctpy_state *state, ct_counter *counter, const ct_token *token, int outcome) {
+    int64_t duration_ns = ct_leave(counter, token, outcome);
+    if (duration_ns >= 0) tell_increment(state, counter, duration_ns);
+}
+
+void ctpy_record_traced(ctpy_state *state, ct_counter *counter, uint64_t duration_ns, int outcome) {
+    ct_counter_record(counter, duration_ns, outcome);
+    tell_increment(state, counter, (int64_t)duration_ns);
+}
+
+PyObject *ctpy_trace_increments(PyObject *module, PyObject *on) {
+    ctpy_state *state = ctpy_get_state(module);
+    int wanted = PyObject_IsTrue(on);
+    if (wanted < 0) return NULL;
+    PyObject *before = PyBool_FromLong(state->trace_increments);
+    state->trace_increments = wanted;
+    return before;
+}

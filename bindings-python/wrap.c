@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * wrap.c: codetimer.measured: what it accepts, and what it returns for it.
+ *
+ * A callable gets a stand-in; a thing that holds functions (kinds.c) is built again around stand-ins; a class (classes.c)
+ * is measured in place. What would measure only the creation of something that runs later is refused. Whatever is
+ * measured already is returned as it is.
+ */
+#include "measured.h"
+
+/* ---- async ---- */
+
+const char *ctpy_why_not(PyObject *object) {
+    int flags = ctpy_code_flags(object);
+    if (flags < 0) return NULL;
+    if (flags & CO_ASYNC_GENERATOR) return "an async generator function";
+    if (flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE)) return "a coroutine function";
+    return flags & CO_GENERATOR ? "a generator function" : NULL;
+}
+
+static int refuse_async(PyObject *object) {
+    const char *reason = ctpy_why_not(object);
+    if (reason == NULL) return PyErr_Occurred() ? -1 : 0;
+    PyErr_Format(PyExc_TypeError,
+                 "measured cannot measure %s yet, as calling it only creates what runs later: %R; measure the plain "
+                 "functions that it calls, or use codetimer.timer in its body",
+                 reason, object);
+    return -1;
+}
+
+/* ---- one callable ---- */
+
+static PyObject *wrap_callable(ctpy_state *state, PyObject *object, const ctpy_labels *labels) {
+    if (refuse_async(object) < 0) return NULL;
+    PyObject *member = ctpy_name_member(object, labels);
+    if (member == NULL) return NULL;
+    ct_counter *counter;
+    int refused = ctpy_open_counter(state, labels->category, member, labels->help, &counter);
+    Py_DECREF(member);
+    if (refused < 0) return NULL;
+    return refused ? Py_NewRef(object) : ctpy_measured_new(state, object, counter);
+}
+
+static PyObject *refuse(PyObject *object) {
+    const char *message = "measured must be given a function, method, class or other callable";
+    if (PyUnicode_Check(object)) message = "measured must be given a callable (its name as measured(name=...))";
+    if (PyType_Check(object))
+        message = "a class cannot stand where a function is measured: measure the class itself, or its methods";
+    (void)ctpy_refuse(PyExc_TypeError, message, object);
+    return NULL;
+}
+
+PyObject *ctpy_wrap(ctpy_state *state, PyObject *object, const ctpy_labels *labels) {
+    if (ctpy_is_measured(state, object)) return Py_NewRef(object);
+    PyObject *rebuilt;
+    if (ctpy_rebuild(state, object, labels, &rebuilt) < 0 || rebuilt != NULL) return rebuilt;
+    return PyCallable_Check(object) && !PyType_Check(object) ? wrap_callable(state, object, labels) : refuse(object);
+}
+
+/* ---- a class ---- */
+
+static PyObject *wrap_class(ctpy_state *state, PyObject *object, const ctpy_labels *labels) {
+    if (labels->name != NULL || labels->help != NULL) {
+        PyErr_Format(PyExc_TypeError,
+                     "%s= is for one function, and %R is a class: measure its methods one by one, or give category= only",
+                     labels->name != NULL ? "name" : "help", object);
+        return NULL;
+    }
+    return ctpy_measure_class(state, (PyTypeObject *)object, labels) < 0 ? NULL : Py_NewRef(object);
+}
+
+static PyObject *wrap_any(ctpy_state *state, PyObject *object, const ctpy_labels *labels) {
+    return PyType_Check(object) ? wrap_class(state, object, labels) : ctpy_wrap(state, object, labels);
+}
+
+/* ---- measured ---- */
+
+/* A label of the user: a str with something in it, or None. What the core thinks of it is told when it is used. */
+static int check_label(PyObject **label, const char *message) {
+    if (*label == Py_None) *label = NULL;
+    if (*label == NULL) return 0;
+    if (!PyUnicode_Check(*label)) return ctpy_refuse(PyExc_TypeError, message, *label);
+    return PyUnicode_GET_LENGTH(*label) > 0 ? 0 : ctpy_refuse(PyExc_ValueError, message, *label);
+}
+
+static int check_labels(ctpy_labels *labels) {
+    if (check_label(&labels->name, "name must be a str that is not empty, or None") < 0) return -1;
+    if (check_label(&labels->category, "category must be a str that is not empty, or None") < 0) return -1;
+    return check_label(&labels->help, "help must be a str that is not empty, or None");
+}
+
+/* What measured(name=...) returns: it has the module and the labels in a tuple as its self. */
+static PyObject *apply(PyObject *self, PyObject *object) {
+    PyObject *texts[3];
+    for (Py_ssize_t i = 0; i < 3; i++) {
+        PyObject *text = PyTuple_GET_ITEM(self, i + 1);
+        texts[i] = text != Py_None ? text : NULL;
+    }
+    const ctpy_labels labels = {.name = texts[0], .category = texts[1], .help = texts[2], .part = ""};
+    return wrap_any(ctpy_get_state(PyTuple_GET_ITEM(self, 0)), object, &labels);
+}
+
+static PyMethodDef decorator_definition = {
+    "measured", apply, METH_O, "measured($self, fn, /)\n--\n\nMeasure fn as measured was told to."};
+
+static PyObject *make_decorator(PyObject *module, const ctpy_labels *labels) {
+    PyObject *self = PyTuple_Pack(4, module, labels->name != NULL ? labels->name : Py_None,
+                                  labels->category != NULL ? labels->category : Py_None,
+                                  labels->help != NULL ? labels->help : Py_None);
+    PyObject *decorator = self != NULL ? PyCFunction_New(&decorator_definition, self) : NULL;
+    Py_XDECREF(self);
+    return decorator;
+}
+
+PyObject *ctpy_measured(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static const char *const keywords[] = {"", "name", "category", "help", NULL};
+    PyObject *object = NULL;
+    ctpy_labels labels = {.part = ""};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O$OOO:measured", CTPY_MUTABLE(char **, keywords), &object,
+                                     &labels.name, &labels.category, &labels.help))
+        return NULL;
+    if (check_labels(&labels) < 0) return NULL;
+    return object != NULL ? wrap_any(ctpy_get_state(module), object, &labels) : make_decorator(module, &labels);
+}
+
+/* What a pickled stand-in of an object calls where it arrives: the object, and the key "category/member". */
+PyObject *ctpy_measured_again(PyObject *module, PyObject *args) {
+    PyObject *object, *key;
+    if (!PyArg_ParseTuple(args, "OU:_measured_again", &object, &key)) return NULL;
+    Py_ssize_t slash = PyUnicode_FindChar(key, '/', 0, PyUnicode_GET_LENGTH(key), 1);
+    if (slash < 0) (void)ctpy_refuse(PyExc_ValueError, "the key must be 'category/member'", key);
+    if (slash < 0) return NULL;
+    PyObject *category = PyUnicode_Substring(key, 0, slash);
+    PyObject *member = PyUnicode_Substring(key, slash + 1, PyUnicode_GET_LENGTH(key));
+    const ctpy_labels labels = {.name = member, .category = category, .part = ""};
+    PyObject *made = category != NULL && member != NULL ? ctpy_wrap(ctpy_get_state(module), object, &labels) : NULL;
+    Py_XDECREF(category);
+    Py_XDECREF(member);
+    return made;
+}
