@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""The command codetimer: watch and switch the counters of running processes from outside.
+
+Each subcommand is a module of this package with add_parser(subparsers), which calls set_defaults(run=...) on its parser,
+and run(args), which returns the exit code. A module is imported only when its command is used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, Protocol, cast
+
+OK = 0
+NOTHING = 1  # nothing found, or refused
+USAGE = 2
+INTERRUPTED = 130
+
+EXIT_CODES = "exit codes: 0 done; 1 nothing found, or refused; 2 wrong usage; 130 interrupted"
+
+
+class Command(Protocol):
+    """What the module of a subcommand has."""
+
+    def add_parser(self, subparsers: Any) -> argparse.ArgumentParser: ...
+    def run(self, args: argparse.Namespace) -> int: ...
+
+
+# The module of each subcommand, in the order of the help.
+COMMANDS = {
+    "list": "list_",
+    "watch": "watch",
+    "enable": "control",
+    "disable": "control",
+    "members": "control",
+    "reap": "control",
+}
+
+
+class UsageError(Exception):
+    """Arguments that are wrong in a way that only the subcommand can see: told on stderr, exit code 2."""
+
+
+class Refused(Exception):
+    """What was asked for cannot be done: told on stderr, exit code 1."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        _silence(sys.stdout)
+        return OK
+    except UsageError as error:
+        return _fail(error, USAGE)
+    except (OSError, ValueError, Refused) as error:
+        return _fail(error, NOTHING)
+    return code
+
+
+def tell(message: str) -> None:
+    """A line for the user that is not part of the output."""
+    print(f"codetimer: {message}", file=sys.stderr)
+
+
+def load(command: str) -> Command:
+    """The module of a subcommand."""
+    return cast(Command, importlib.import_module(f"codetimer.cli.{COMMANDS[command]}"))
+
+
+def _run(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="codetimer",
+        description="Watch and switch the counters of running processes.",
+        epilog=EXIT_CODES,
+    )
+    parser.add_argument("--version", action="version", version=f"codetimer {_version()}")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for module in dict.fromkeys(COMMANDS[command] for command in _needed(arguments)):
+        _add_parsers(subparsers, module)
+    try:
+        args = parser.parse_args(arguments)
+    except SystemExit as end:  # help, version or wrong usage, which argparse has told
+        return end.code if isinstance(end.code, int) else USAGE
+    return load(args.command).run(args)
+
+
+def _needed(arguments: list[str]) -> list[str]:
+    """One command where it is named first, as it usually is; else all, for the help."""
+    return [arguments[0]] if arguments and arguments[0] in COMMANDS else list(COMMANDS)
+
+
+def _add_parsers(subparsers: Any, module: str) -> None:
+    cast(Command, importlib.import_module(f"codetimer.cli.{module}")).add_parser(subparsers)
+
+
+def _version() -> str:
+    from codetimer import __version__
+
+    return __version__
+
+
+def _fail(error: Exception, code: int) -> int:
+    if isinstance(error, OSError) and error.strerror is not None:
+        tell(error.strerror if error.filename is None else f"{error.filename}: {error.strerror}")
+    else:
+        tell(str(error))
+    return code
+
+
+def _silence(stream: Any) -> None:
+    """Whoever read it has gone: what is still in its buffer goes nowhere, without a message at exit."""
+    try:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)
+    except (OSError, ValueError, AttributeError):
+        pass
