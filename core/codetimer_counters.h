@@ -88,6 +88,10 @@ CT_API void ct_counter_sample(const ct_counter *counter, ct_sample *sample);
  * upper bound of the highest, within the lifetime's. CT_OK, CT_ECHANGED (another generation: nothing to subtract). */
 CT_API int ct_sample_difference(const ct_sample *now, const ct_sample *before, ct_sample *window);
 
+/* Adds the values of "more" to "sum": those of one key in two segments of a process. Take both "buckets" or neither. The
+ * generation of a sum is that of its parts together, so it changes with each. */
+CT_API void ct_sample_add(ct_sample *sum, const ct_sample *more);
+
 /* Mean and percentile ("percent" 0 to 100, within one bucket: 9 %) of the calls in a sample. CT_OK, CT_EINVAL, CT_ENOENT
  * (no call). */
 CT_API int ct_sample_average_ns(const ct_sample *sample, double *average_ns);

@@ -131,6 +131,30 @@ int ct_sample_difference(const ct_sample *now, const ct_sample *before, ct_sampl
     return CT_OK;
 }
 
+/* min_ns and max_ns mean nothing without calls, so they are those of the one that has some. */
+static void join_extremes(ct_sample *sum, const ct_sample *more) {
+    if (more->calls == 0) return;
+    if (sum->calls == 0 || more->min_ns < sum->min_ns) sum->min_ns = more->min_ns;
+    if (sum->calls == 0 || more->max_ns > sum->max_ns) sum->max_ns = more->max_ns;
+}
+
+void ct_sample_add(ct_sample *sum, const ct_sample *more) {
+    join_extremes(sum, more);
+    if (more->time_ns > sum->time_ns) sum->time_ns = more->time_ns;
+    sum->generation += more->generation;
+    sum->listed |= more->listed;
+    sum->enabled |= more->enabled;
+    sum->unclean |= more->unclean;
+    sum->calls += more->calls;
+    sum->total_ns += more->total_ns;
+    sum->active_ns += more->active_ns;
+    sum->errors += more->errors;
+    sum->cancelled += more->cancelled;
+    sum->in_flight += more->in_flight;
+    sum->anomalies += more->anomalies;
+    for (size_t i = 0; i < CT__BUCKETS; i++) sum->buckets[i] += more->buckets[i];
+}
+
 int ct_sample_average_ns(const ct_sample *sample, double *average_ns) {
     if (sample->calls == 0) return CT_ENOENT;
     *average_ns = (double)sample->total_ns / (double)sample->calls;
