@@ -104,7 +104,8 @@ CT_API int ct_listing_open(const char *directory, ct_listing **listing);
 CT_API int ct_listing_next(ct_listing *listing, ct_process *process); /* 1, or 0 at the end */
 CT_API void ct_listing_close(ct_listing *listing);
 
-/* Deletes the segment of a dead process. CT_OK, CT_ENOENT, CT_EPERM (it lives, or is not ours), CT_EOS. */
+/* Deletes the segment of a dead process. CT_OK, CT_ENOENT, CT_EINVAL (no segment), CT_EPERM (it lives, or is not ours),
+ * CT_EOS. */
 CT_API int ct_segment_reap(const char *path);
 
 /* A view of one segment. It trusts nothing in the file. Not for two threads at a time. */

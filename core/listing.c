@@ -37,14 +37,18 @@ int ct_listing_open(const char *directory, ct_listing **listing) {
     return CT_OK;
 }
 
+/* A file that goes away between the listing and the look has no line: it was that of a process that ended. */
 int ct_listing_next(ct_listing *listing, ct_process *process) {
     char name[256], path[600];
     ct_view *view;
-    if (listing->folder == NULL || !ct__os_folder_next(listing->folder, name, sizeof name)) return 0;
-    int length = snprintf(path, sizeof path, "%s/%s", listing->directory, name);
-    if (length < 0 || (size_t)length >= sizeof process->path) return ct_listing_next(listing, process);
-    if (ct_view_open(path, &view, process) == CT_OK) ct_view_close(view);
-    return 1;
+    while (listing->folder != NULL && ct__os_folder_next(listing->folder, name, sizeof name)) {
+        int length = snprintf(path, sizeof path, "%s/%s", listing->directory, name);
+        if (length < 0 || (size_t)length >= sizeof process->path) continue;
+        int status = ct_view_open(path, &view, process);
+        if (status == CT_OK) ct_view_close(view);
+        if (status != CT_ENOENT) return 1;
+    }
+    return 0;
 }
 
 void ct_listing_close(ct_listing *listing) {
@@ -53,4 +57,13 @@ void ct_listing_close(ct_listing *listing) {
     free(listing);
 }
 
-int ct_segment_reap(const char *path) { return path != NULL ? ct__os_shm_reap(path) : CT_EINVAL; }
+/* Only what is a segment: the name of another file, given by mistake, must not cost that file. */
+int ct_segment_reap(const char *path) {
+    ct_process process;
+    ct_view *view;
+    if (path == NULL) return CT_EINVAL;
+    int status = ct_view_open(path, &view, &process);
+    if (status != CT_OK) return status;
+    ct_view_close(view);
+    return ct__os_shm_reap(path);
+}
