@@ -14,7 +14,9 @@
 
 static const uint64_t tend_every_ns = 1000000000;
 
-static _Atomic uint64_t due_ticks;
+/* Housekeeping is due when so many ticks have passed since the last; 0: never yet. A clock that went back, or was replaced
+ * by one that counts otherwise, makes it due as well. */
+static _Atomic uint64_t tended_ticks, period_ticks;
 
 static inline uint64_t read_ticks(int source) {
     return source == CT__SOURCE_COUNTER ? ct__ticks() : ct__os_clock_ns();
@@ -47,21 +49,31 @@ void ct_enter(ct_counter *counter, ct_token *token) {
 
 /* Heartbeat, clock, a list that was changed from outside: once a second, by whoever comes along. */
 static void tend(int source, uint64_t now) {
-    atomic_store_explicit(&due_ticks, now + ct__clock_ticks_in(source, tend_every_ns), memory_order_relaxed);
+    atomic_store_explicit(&period_ticks, ct__clock_ticks_in(source, tend_every_ns), memory_order_relaxed);
+    atomic_store_explicit(&tended_ticks, now, memory_order_relaxed);
     ct__clock_tend();
-    ct__counter_tend();
+    ct__counter_tend(1);
 }
 
-/* A handle whose slot has gone on to another generation has nothing of this call in it. */
-static void abandon(ct_counter *counter, const ct_token *token) {
-    if (ct__get(&counter->slot->generation) == ct__generation(token->state)) ct__add(&counter->slot->finished, 1);
+static inline int is_due(uint64_t now) {
+    uint64_t period = atomic_load_explicit(&period_ticks, memory_order_relaxed);
+    return now - atomic_load_explicit(&tended_ticks, memory_order_relaxed) + period >= 2 * period;
+}
+
+/* It was only switched off: the call is no longer in flight. Of another generation nothing is shown any more, and after a
+ * fork the slot may have become something else. */
+static void abandon(ct_counter *counter, const ct_token *token, uint64_t state) {
+    uint64_t generation = ct__generation(token->state);
+    if (ct__generation(state) != generation || ct__get(&counter->slot->generation) != generation) return;
+    ct__add(&counter->slot->finished, 1);
 }
 
 int64_t ct_leave(ct_counter *counter, const ct_token *token, int outcome) {
     if (!ct__enabled(token->state)) return -1;
     uint64_t end = read_ticks(token->source);
-    if (ct__get(counter->state) != token->state || counter->seen != token->state) {
-        abandon(counter, token);
+    uint64_t state = ct__get(counter->state);
+    if (state != token->state) {
+        abandon(counter, token, state);
         return -1;
     }
     ct__add(&counter->slot->finished, 1);
@@ -73,7 +85,7 @@ int64_t ct_leave(ct_counter *counter, const ct_token *token, int outcome) {
     }
     uint64_t duration_ns = ct__clock_ns(token->source, ticks);
     update(counter, duration_ns, duration_ns, outcome);
-    if ((int64_t)(end - atomic_load_explicit(&due_ticks, memory_order_relaxed)) >= 0) tend(token->source, end);
+    if (is_due(end)) tend(token->source, end);
     return (int64_t)duration_ns;
 }
 

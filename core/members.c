@@ -15,7 +15,7 @@ enum { MOST_BYTES = 65536 };
 
 struct ct_members {
     int starts_from_all; /* the list begins with "!" */
-    size_t count, room;
+    size_t length, count, room;
     ct_members_pattern *patterns;
     char text[]; /* a copy that the patterns point into */
 };
@@ -142,12 +142,18 @@ int ct_members_parse(const char *text, size_t length, ct_members **members) {
     ct_members *made = calloc(1, sizeof *made + length + 1);
     if (made == NULL) return CT_ENOMEM;
     if (length > 0) memcpy(made->text, text, length);
+    made->length = length;
     if (!parse_all(made, length)) {
         ct_members_free(made);
         return CT_ENOMEM;
     }
     *members = made;
     return CT_OK;
+}
+
+const char *ct__members_text(const ct_members *members, size_t *length) {
+    *length = members->length;
+    return members->text;
 }
 
 void ct_members_free(ct_members *members) {
@@ -192,6 +198,7 @@ static void append(char *buffer, size_t size, size_t *length, const char *text, 
 static void append_pattern(char *buffer, size_t size, size_t *length, int exclude, const ct_members_pattern *pattern) {
     if (*length > 0) append(buffer, size, length, ";", 1);
     if (exclude) append(buffer, size, length, "!", 1);
+    if (*pattern->body == '!') append(buffer, size, length, "\\", 1); /* was behind another one; alone it would exclude */
     append(buffer, size, length, pattern->body, pattern->body_length);
 }
 

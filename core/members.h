@@ -12,4 +12,7 @@
 /* Whether one pattern (without "!") matches a member. The pattern is well-formed. */
 int ct__pattern_matches(const char *pattern, size_t pattern_length, const char *member, size_t member_length);
 
+/* The text of a list. */
+const char *ct__members_text(const ct_members *members, size_t *length);
+
 #endif

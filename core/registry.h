@@ -2,8 +2,7 @@
  *
  * registry.h: floor 2, which counters there are in this process, and who writes them.
  *
- * A definition is one counter; its record (segment.h) is what readers see, the rest is private. It is found by its key
- * while it is listed. Removing unlists it and begins a new generation; its memory is used again when the last handle is
+ * A definition (definition.h) is one counter. It is found by its key while it is listed. Removing unlists it and begins a new generation; its memory is used again when the last handle is
  * closed, never earlier, so a handle can always follow its pointers. A key that is opened again while handles of the
  * removed counter still exist gets that definition back.
  */
@@ -11,18 +10,12 @@
 #define CT_REGISTRY_H
 
 #include "codetimer.h"
+#include "definition.h"
 #include "segment.h"
-
-typedef struct ct__definition {
-    ct__record *record;
-    const char *key; /* in the segment, with a NUL */
-    uint64_t references;
-    uint32_t hash, index;
-    struct ct__definition *next; /* in its bucket of the table, or in the list of free ones */
-} ct__definition;
 
 struct ct_writer {
     uint32_t number; /* owner of its slots */
+    uint32_t process; /* in which it has written; counted up by forks */
     int closed;      /* lives on for its open handles */
     uint64_t handles;
     char *script;    /* category of members without a dot */
@@ -49,41 +42,37 @@ uint64_t ct__counter_resolve(ct_counter *counter);
 /* One handle of the writer less. With the lock held. */
 void ct__writer_release(ct_writer *writer);
 
-/* Switches all counting of a definition on or off, keeping its generation and values. With the lock held. */
-void ct__definition_enable(ct__definition *definition, int enabled);
-
 /* ct_counter_sample, of a record that cannot go away meanwhile. */
 void ct__record_sample(ct__record *record, ct_sample *sample);
 
 /* In a forked child: every counter starts a new generation. With the lock held. */
 void ct__registry_begin_anew(void);
 
-/* Applies the members list to all counters. With the lock held. */
-void ct__registry_apply_members(void);
+/* Writers that have written in this process. With the lock held. */
+uint32_t ct__writers_active(void);
 
-/* Writers open in this process. With the lock held. */
-uint32_t ct__writers_open(void);
+/* In a forked child: none has, and the threads of most are gone. With the lock held. */
+void ct__writers_begin_anew(void);
 
-/* Whether the current members list selects the counter; reads a list that was changed from outside first. With the lock
- * held. */
-int ct__selects(const char *key, size_t category_length);
+/* Enables a definition as the members list says that is in force now. With the lock held. */
+void ct__definition_select(ct__definition *definition);
 
-/* The text of a version in a members area; CT_OK, CT_ENOENT (there is no list), CT_EINVAL (damaged). */
-int ct__members_read(const ct__members_area *area, uint64_t version, char *buffer, size_t size, size_t *length);
+/* Follows a list that was changed from outside. With the lock held. */
+void ct__selection_follow(void);
 
-/* Puts a text (NULL: no list) into force. Writers of the area exclude each other. */
-void ct__members_write(ct__members_area *area, const char *text, size_t length);
+/* In a forked child: the list that the parent had read last is the child's. With the lock held. */
+void ct__selection_begin_anew(void);
 
-/* What is due once a second, for who has just read the clock. */
-void ct__counter_tend(void);
+/* The side whose list is in force. */
+int ct__members_side_in_force(const ct__members_area *area);
+
+/* Puts a text (NULL: no list) into force. Writers of one side exclude each other. */
+void ct__members_write(ct__members_area *area, int side, const char *text, size_t length);
+
+/* What is due once a second. "writer": called by one, between two of its calls. */
+void ct__counter_tend(int writer);
 
 /* Whether a text can be (part of) a key: 1 to 65,535 bytes. */
 int ct__is_name(const char *name);
-
-/* Any record ever used, by its index. With the lock held. */
-ct__record *ct__record_at(uint32_t index);
-
-/* The definition of a listed counter by its index, or NULL. With the lock held. */
-ct__definition *ct__definition_at(uint32_t index);
 
 #endif

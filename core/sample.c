@@ -4,8 +4,11 @@
  *
  * A record is read inside its writer's sequence: an odd or changed sequence means again. The record is consistent in
  * itself; the buckets are read beside it, each one whole. A writer that stopped in the middle (its thread is gone, or it
- * is held up) is not waited for: after some tries the record is taken as it is.
+ * is held up) is not waited for: after some tries the record is taken as it is. All slots must be of one generation: if
+ * another one has begun meanwhile, everything is read again.
  */
+#include "sample.h"
+
 #include <string.h>
 
 #include "clock.h"
@@ -15,33 +18,17 @@
 /* An update takes some ns, but its thread may lose the CPU in the middle: then rest between tries, half a second in all. */
 enum { TRIES = 200, RESTS = 5000 };
 
-typedef struct values {
-    uint64_t generation, calls, total_ns, active_ns, errors, cancelled, min_ns, max_ns, entered, finished, anomalies;
-} values;
-
-static void copy_values(const ct__slot *slot, values *copy) {
-    copy->generation = ct__get(&slot->generation);
-    copy->calls = ct__get(&slot->calls);
-    copy->total_ns = ct__get(&slot->total_ns);
-    copy->active_ns = ct__get(&slot->active_ns);
-    copy->errors = ct__get(&slot->errors);
-    copy->cancelled = ct__get(&slot->cancelled);
-    copy->min_ns = ct__get(&slot->min_ns);
-    copy->max_ns = ct__get(&slot->max_ns);
-    copy->finished = ct__get(&slot->finished); /* before entered, so that what is in flight is not negative */
-    copy->entered = ct__get(&slot->entered);
-    copy->anomalies = ct__get(&slot->anomalies);
-}
+enum { GENERATIONS = 100 };
 
 static uint32_t read_sequence(const ct__slot *slot, memory_order order) {
     return atomic_load_explicit(&((ct__slot *)(uintptr_t)slot)->sequence, order);
 }
 
 /* Returns 0 if the record had to be taken half-written. */
-static int read_slot(const ct__slot *slot, values *copy) {
+static int read_slot(const ct__slot *slot, ct__values *copy) {
     for (int i = 0; i < TRIES + RESTS; i++) {
         uint32_t before = read_sequence(slot, memory_order_acquire);
-        copy_values(slot, copy);
+        ct__values_copy(slot, copy);
         atomic_thread_fence(memory_order_acquire);
         uint32_t after = read_sequence(slot, memory_order_relaxed);
         if (before == after && before % 2 == 0) return 1;
@@ -52,45 +39,32 @@ static int read_slot(const ct__slot *slot, values *copy) {
     return 0;
 }
 
-static void add_values(ct_sample *sample, const values *one) {
-    sample->calls += one->calls;
-    sample->total_ns += one->total_ns;
-    sample->active_ns += one->active_ns;
-    sample->errors += one->errors;
-    sample->cancelled += one->cancelled;
-    sample->anomalies += one->anomalies;
-    if (one->entered > one->finished) sample->in_flight += one->entered - one->finished;
-    if (one->calls == 0) return;
-    if (one->min_ns < sample->min_ns) sample->min_ns = one->min_ns;
-    if (one->max_ns > sample->max_ns) sample->max_ns = one->max_ns;
-}
-
-static void add_buckets(ct_sample *sample, const ct__slot *slot) {
-    uint32_t offset = atomic_load_explicit(&((ct__slot *)(uintptr_t)slot)->histogram, memory_order_relaxed);
-    const ct__histogram *histogram = ct__segment_at(offset);
-    for (size_t i = 0; i < CT__BUCKETS; i++) sample->buckets[i] += ct__get(&histogram->buckets[i]);
+static void sum_slots(const ct__record *record, ct_sample *sample) {
+    int first = 1;
+    uint32_t offset = ct__get32(&record->first_slot);
+    while (offset != 0) {
+        const ct__slot *slot = ct__segment_at(offset);
+        ct__values one;
+        if (!read_slot(slot, &one)) sample->unclean = 1;
+        if (one.generation == sample->generation) {
+            ct__values_add(sample, &one);
+            ct__buckets_add(sample, ct__segment_at(ct__get32(&slot->histogram)), first);
+            first = 0;
+        }
+        offset = ct__get32(&slot->next);
+    }
+    if (first) memset(sample->buckets, 0, sizeof sample->buckets);
+    if (sample->calls == 0) sample->min_ns = 0;
 }
 
 void ct__record_sample(ct__record *record, ct_sample *sample) {
-    uint64_t state = atomic_load_explicit(&record->state, memory_order_acquire);
-    memset(sample, 0, sizeof *sample);
-    sample->time_ns = ct_now_ns();
-    sample->generation = ct__generation(state);
-    sample->enabled = ct__enabled(state);
-    sample->listed = atomic_load_explicit(&record->listed, memory_order_relaxed) != 0;
-    sample->min_ns = UINT64_MAX;
-    uint32_t offset = atomic_load_explicit(&record->first_slot, memory_order_acquire);
-    while (offset != 0) {
-        const ct__slot *slot = ct__segment_at(offset);
-        values one;
-        if (!read_slot(slot, &one)) sample->unclean = 1;
-        if (one.generation == sample->generation) {
-            add_values(sample, &one);
-            add_buckets(sample, slot);
-        }
-        offset = atomic_load_explicit(&((ct__slot *)(uintptr_t)slot)->next, memory_order_acquire);
+    for (int i = 0; i < GENERATIONS; i++) {
+        uint64_t state = atomic_load_explicit(&record->state, memory_order_acquire);
+        ct__sample_start(sample, state, ct__get32(&record->listed) != 0, ct_now_ns());
+        sum_slots(record, sample);
+        atomic_thread_fence(memory_order_acquire);
+        if (ct__generation(ct__get(&record->state)) == sample->generation) return;
     }
-    if (sample->calls == 0) sample->min_ns = 0;
 }
 
 void ct_counter_sample(const ct_counter *counter, ct_sample *sample) {

@@ -25,19 +25,27 @@ typedef _Atomic uint64_t ct__word;
 
 enum { CT__RECORDS_PER_CHUNK = 64, CT__CHUNKS_MAX = 1024, CT__RECORDS_MAX = CT__RECORDS_PER_CHUNK * CT__CHUNKS_MAX };
 
-enum { CT__LAYOUT_MAJOR = 1, CT__LAYOUT_MINOR = 0, CT__MEMBERS_SIZE = 65536 + 1 };
+enum { CT__LAYOUT_MAJOR = 1, CT__LAYOUT_MINOR = 0, CT__MEMBERS_MOST = 65536 };
 
 /* "CODETIMR", and a number that shows the byte order. */
 #define CT__MAGIC 0x524d495445444f43u
 #define CT__ENDIAN 0x01020304u
 
-/* The members list, written by the process and by controllers in turn (each holds the lock of the file meanwhile). Two
- * buffers: readers take the one that "version" points to, writers fill the other and then raise the version. */
-typedef struct ct__members_area {
-    ct__word version; /* of the text: even ones lie in the first buffer, odd ones in the second */
-    ct__word seen;    /* the last version that the process itself has read */
+/* The members list. The process and its controllers write it without waiting for each other (a controller may be stopped
+ * at any moment), so each side has texts of its own: two, of which it fills the one that nobody reads and then turns to it.
+ * Controllers exclude each other by a lock of the file. The side with the higher number is in force; whoever writes takes
+ * a number above both. */
+enum { CT__BY_PROCESS, CT__BY_CONTROLLER };
+
+typedef struct ct__members_side {
+    ct__word state; /* (number * 2 + side) * 2 + which of the texts */
     _Atomic uint32_t lengths[2]; /* CT__NO_LIST: there is none */
-    char texts[2][CT__MEMBERS_SIZE];
+    char texts[2][CT__MEMBERS_MOST];
+} ct__members_side;
+
+typedef struct ct__members_area {
+    ct__word seen; /* number * 2 + side of the list that the process has read last */
+    ct__members_side sides[2];
 } ct__members_area;
 
 #define CT__NO_LIST UINT32_MAX
@@ -58,10 +66,11 @@ typedef struct ct__header {
     _Atomic uint32_t members_at; /* offset of the members area */
     _Atomic uint32_t records;    /* ever used; published after they are filled */
     _Atomic uint32_t chunks[CT__CHUNKS_MAX]; /* offset of each chunk; 0: not there yet */
-    uint32_t spare[16];
+    _Atomic uint32_t incomplete; /* 1: the file could not grow, so later counters are missing in it */
+    uint32_t spare[15];
 } ct__header;
 
-/* A definition, as a reader sees it. The state word is generation * 2 + enabled; generations only grow, also when the
+/* A definition, as a reader sees it. The texts change only while it is not listed. The state word is generation * 2 + enabled; generations only grow, also when the
  * record is used again for another counter. */
 typedef struct ct__record {
     ct__word state;
@@ -96,7 +105,7 @@ _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "64-bit words must be lock-free to b
 /* Pieces of these sizes only, so that freed ones fit again. Texts are rounded up to a power of two. */
 enum { CT__PIECE_CHUNK, CT__PIECE_SLOT, CT__PIECE_HISTOGRAM, CT__PIECE_MEMBERS, CT__PIECE_TEXT };
 
-/* The header, or NULL when even the first page cannot be had. */
+/* The header, or NULL when even the first page cannot be had: then nothing here may be written. */
 ct__header *ct__segment_header(void);
 
 /* Offset of a zeroed piece ("size" counts for texts), 0 when there is no room. */
@@ -105,6 +114,10 @@ void ct__segment_give(int piece, size_t size, uint32_t offset);
 
 void *ct__segment_at(uint32_t offset);
 uint32_t ct__segment_offset(const void *piece);
+
+/* Zeroed private memory in place of everything, in a forked child: but chunks of records stay where they are, because
+ * handles point into them. Returns 0 if there is no memory: then all is zero, and nothing can be taken or written. */
+int ct__segment_begin_anew(void);
 
 /* Bytes in use, for tests of leaks. */
 size_t ct__segment_used(void);
@@ -122,6 +135,9 @@ static inline void ct__set(ct__word *word, uint64_t value) { atomic_store_explic
 
 /* A plain add: there is one writer. */
 static inline void ct__add(ct__word *word, uint64_t value) { ct__set(word, ct__get(word) + value); }
+
+/* Number and side of a list, from the state of its side; the higher one is in force. */
+static inline uint64_t ct__members_id(uint64_t state) { return state >> 1; }
 
 static inline void ct__slot_begin(ct__slot *slot) {
     uint32_t sequence = atomic_load_explicit(&slot->sequence, memory_order_relaxed);

@@ -17,49 +17,49 @@
 #include "registry.h"
 
 static ct_members *parsed; /* NULL: no list */
-static uint64_t parsed_version;
+static uint64_t parsed_id;
 static int begun;
 static uint64_t changes;
 
+enum { LOOKS = 8 }; /* at the most in one go, should somebody change the list without end */
+
 /* ---- the area ---- */
 
-int ct__members_read(const ct__members_area *area, uint64_t version, char *buffer, size_t size, size_t *length) {
-    uint32_t stated = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&area->lengths[version & 1], memory_order_relaxed);
-    if (stated == CT__NO_LIST) return CT_ENOENT;
-    if (stated >= CT__MEMBERS_SIZE) return CT_EINVAL;
-    *length = stated;
-    if (stated < size) {
-        memcpy(buffer, area->texts[version & 1], stated);
-        buffer[stated] = '\0';
-    }
-    return CT_OK;
+static uint64_t state_of(const ct__members_area *area, int side) {
+    return atomic_load_explicit((ct__word *)(uintptr_t)&area->sides[side].state, memory_order_acquire);
 }
 
-/* Fills the buffer that nobody reads, then turns to it. */
-void ct__members_write(ct__members_area *area, const char *text, size_t length) {
-    uint64_t next = ct__get(&area->version) + 1;
-    if (text != NULL) memcpy(area->texts[next & 1], text, length);
-    atomic_store_explicit(&area->lengths[next & 1], text != NULL ? (uint32_t)length : CT__NO_LIST, memory_order_relaxed);
-    atomic_store_explicit(&area->version, next, memory_order_release);
+int ct__members_side_in_force(const ct__members_area *area) {
+    uint64_t process = state_of(area, CT__BY_PROCESS), controller = state_of(area, CT__BY_CONTROLLER);
+    return ct__members_id(controller) > ct__members_id(process) ? CT__BY_CONTROLLER : CT__BY_PROCESS;
+}
+
+/* The fence is for those who set bits by this text next: who looks at the number after having set a bit of its own must
+ * find it, or be found. */
+void ct__members_write(ct__members_area *area, int side, const char *text, size_t length) {
+    uint64_t latest = ct__members_id(state_of(area, ct__members_side_in_force(area)));
+    uint64_t own = state_of(area, side), buffer = (own & 1) ^ 1, id = (latest / 2 + 1) * 2 + (uint64_t)side;
+    ct__members_side *to = &area->sides[side];
+    atomic_thread_fence(memory_order_release);
+    if (text != NULL && length > 0) memcpy(to->texts[buffer], text, length);
+    atomic_store_explicit(&to->lengths[buffer], text != NULL ? (uint32_t)length : CT__NO_LIST, memory_order_relaxed);
+    atomic_store_explicit(&to->state, id * 2 + buffer, memory_order_release);
+    atomic_thread_fence(memory_order_seq_cst);
 }
 
 /* ---- the parsed list ---- */
 
-static void adopt(ct__members_area *area, uint64_t version) {
-    static char text[CT__MEMBERS_SIZE]; /* guarded by the lock; too large for the stack of a small thread */
-    size_t length = 0;
-    ct_members *fresh = NULL;
-    int status = ct__members_read(area, version, text, sizeof text, &length);
-    if (status == CT_OK && ct_members_parse(text, length, &fresh) != CT_OK) return; /* no memory: the old one stays */
-    if (atomic_load_explicit(&area->version, memory_order_acquire) != version) {
-        ct_members_free(fresh); /* changed meanwhile: the next look reads the newer one */
-        return;
-    }
-    ct_members_free(parsed);
-    parsed = fresh;
-    parsed_version = version;
-    ct__set(&area->seen, version);
-    changes++;
+/* Whether the list of that side could be read whole; "fresh" NULL then means that there is none. */
+static int parse_side(const ct__members_area *area, int side, uint64_t state, ct_members **fresh) {
+    uint32_t length = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&area->sides[side].lengths[state & 1],
+                                           memory_order_relaxed);
+    *fresh = NULL;
+    if (length != CT__NO_LIST && length > CT__MEMBERS_MOST) return 0;
+    if (length != CT__NO_LIST && ct_members_parse(area->sides[side].texts[state & 1], length, fresh) != CT_OK) return 0;
+    atomic_thread_fence(memory_order_acquire);
+    if (state_of(area, side) == state) return 1;
+    ct_members_free(*fresh); /* changed meanwhile: the next look reads the newer one */
+    return 0;
 }
 
 static void begin(ct__members_area *area) {
@@ -67,41 +67,72 @@ static void begin(ct__members_area *area) {
     begun = 1;
     if (first == NULL || *first == '\0') return;
     size_t length = strlen(first);
-    if (length >= CT__MEMBERS_SIZE) length = CT__MEMBERS_SIZE - 1;
-    ct__members_write(area, first, length);
+    if (length > CT__MEMBERS_MOST) /* whole patterns only */
+        for (length = CT__MEMBERS_MOST; length > 0 && first[length] != ';' && first[length] != '\n';) length--;
+    ct__members_write(area, CT__BY_PROCESS, first, length);
 }
 
 /* Brings the parsed list up to date. Returns 1 if it changed. */
 static int look(void) {
     ct__members_area *area = ct__publish_members();
+    ct_members *fresh;
     if (area == NULL) return 0;
     if (!begun) begin(area);
-    uint64_t version = atomic_load_explicit(&area->version, memory_order_acquire);
-    if (version == parsed_version) return 0;
-    adopt(area, version);
+    int side = ct__members_side_in_force(area);
+    uint64_t state = state_of(area, side);
+    if (ct__members_id(state) == parsed_id || !parse_side(area, side, state, &fresh)) return 0;
+    ct_members_free(parsed);
+    parsed = fresh;
+    parsed_id = ct__members_id(state);
+    ct__set(&area->seen, parsed_id);
+    changes++;
     return 1;
 }
 
-int ct__selects(const char *key, size_t category_length) {
-    const char *member = key + category_length + 1;
-    look();
-    return ct_members_selects(parsed, member, strlen(member));
+static void enable_by_list(ct__definition *definition) {
+    const char *member = definition->key + definition->category_length + 1;
+    ct__definition_enable(definition, ct_members_selects(parsed, member, strlen(member)));
+}
+
+/* A controller turns to its text first and sets the bits then; so a bit that was set by an older text is set again. */
+static void apply_to_all(void) {
+    uint32_t end = ct__records_end();
+    for (uint32_t i = 0; i < end; i++)
+        if (ct__definition_at(i) != NULL) enable_by_list(ct__definition_at(i));
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+void ct__selection_follow(void) {
+    for (int i = 0; i < LOOKS && look(); i++) apply_to_all();
+}
+
+void ct__definition_select(ct__definition *definition) {
+    ct__selection_follow();
+    enable_by_list(definition);
+    atomic_thread_fence(memory_order_seq_cst);
+    ct__selection_follow();
+}
+
+void ct__selection_begin_anew(void) {
+    ct__members_area *area = ct__publish_members();
+    if (!begun || area == NULL) return;
+    size_t length = 0;
+    const char *text = parsed != NULL ? ct__members_text(parsed, &length) : NULL;
+    ct__members_write(area, CT__BY_PROCESS, text, length);
+    parsed_id = ct__members_id(state_of(area, CT__BY_PROCESS));
+    ct__set(&area->seen, parsed_id);
 }
 
 /* ---- public ---- */
 
-static void look_and_apply(void) {
-    if (look()) ct__registry_apply_members();
-}
-
 int ct_members_set(const char *text, size_t length) {
-    if (length >= CT__MEMBERS_SIZE) return CT_EINVAL;
+    if (length > CT__MEMBERS_MOST || (text == NULL && length > 0)) return CT_EINVAL;
     ct__os_lock();
     ct__members_area *area = ct__publish_members();
     if (area != NULL) {
         begun = 1;
-        ct__members_write(area, text, length);
-        look_and_apply();
+        ct__members_write(area, CT__BY_PROCESS, text, length);
+        ct__selection_follow();
     }
     ct__os_unlock();
     return area != NULL ? CT_OK : CT_ENOMEM;
@@ -109,9 +140,10 @@ int ct_members_set(const char *text, size_t length) {
 
 int ct_members_get(char *buffer, size_t size, size_t *length) {
     ct__os_lock();
-    look_and_apply();
-    ct__members_area *area = ct__publish_members();
-    int status = area != NULL ? ct__members_read(area, parsed_version, buffer, size, length) : CT_ENOMEM;
+    ct__selection_follow();
+    int status = parsed != NULL ? CT_OK : CT_ENOENT;
+    const char *text = parsed != NULL ? ct__members_text(parsed, length) : NULL;
+    if (text != NULL && *length < size) memcpy(buffer, text, *length + 1);
     ct__os_unlock();
     return status;
 }
@@ -123,21 +155,25 @@ uint64_t ct_members_pattern_hits(const ct_members_pattern *pattern) {
     for (uint32_t i = 0; i < end; i++) {
         const ct__definition *definition = ct__definition_at(i);
         if (definition == NULL) continue;
-        const char *member = strchr(definition->key, '/') + 1;
+        const char *member = definition->key + definition->category_length + 1;
         hits += (uint64_t)ct_members_pattern_matches(pattern, member, strlen(member));
     }
     ct__os_unlock();
     return hits;
 }
 
-void ct__counter_tend(void) {
+void ct__counter_tend(int writer) {
     ct__os_lock();
-    ct__publish_tend(ct__writers_open() == 1);
-    look_and_apply();
+    ct__publish_tend(writer);
+    ct__selection_follow();
     ct__os_unlock();
 }
 
 uint64_t ct_poll(void) {
-    ct__counter_tend();
-    return changes;
+    ct__os_lock();
+    ct__publish_tend(0);
+    ct__selection_follow();
+    uint64_t seen = changes;
+    ct__os_unlock();
+    return seen;
 }

@@ -13,8 +13,9 @@
 #include "publish.h"
 #include "registry.h"
 
-static uint32_t writers;      /* numbers given out */
-static uint32_t writers_open; /* of which still there */
+static uint32_t writers;       /* numbers given out */
+static uint32_t active;        /* have written in this process, and are not closed */
+static uint32_t process = 1;   /* counted up by forks */
 
 /* ---- slots ---- */
 
@@ -79,11 +80,19 @@ static void attach(ct_counter *counter, uint64_t generation) {
     if (ct__get(&slot->generation) != generation) start_generation(slot, counter->histogram, generation);
 }
 
+static void become_active(ct_writer *writer) {
+    if (writer->process == process) return;
+    writer->process = process;
+    active++;
+}
+
 uint64_t ct__counter_resolve(ct_counter *counter) {
     ct__os_lock();
+    ct__selection_follow();
     uint64_t state = atomic_load_explicit(counter->state, memory_order_acquire);
     if (ct__enabled(state)) {
         ct__publish_first();
+        become_active(counter->writer);
         attach(counter, ct__generation(state));
     }
     counter->seen = state;
@@ -91,7 +100,12 @@ uint64_t ct__counter_resolve(ct_counter *counter) {
     return state;
 }
 
-uint32_t ct__writers_open(void) { return writers_open; }
+uint32_t ct__writers_active(void) { return active; }
+
+void ct__writers_begin_anew(void) {
+    process++;
+    active = 0;
+}
 
 /* ---- writers ---- */
 
@@ -109,7 +123,6 @@ int ct_writer_open(const char *script, ct_writer **writer) {
     made->script = strcpy(copy, script);
     ct__os_lock();
     made->number = ++writers;
-    writers_open++;
     ct__os_unlock();
     *writer = made;
     return CT_OK;
@@ -126,9 +139,8 @@ static void disown(ct__record *record, uint32_t number) {
 }
 
 static void end_writer(ct_writer *writer) {
-    const ct__header *header = ct__segment_header();
-    uint32_t end = header != NULL ? atomic_load_explicit(&header->records, memory_order_relaxed) : 0;
-    writers_open--;
+    uint32_t end = ct__segment_header() != NULL ? ct__records_end() : 0;
+    if (writer->process == process) active--;
     for (uint32_t i = 0; i < end; i++) disown(ct__record_at(i), writer->number);
     free(writer->script);
     free(writer);

@@ -7,7 +7,6 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #ifndef MAP_NORESERVE
@@ -37,14 +36,12 @@ static void register_fork(void) { pthread_atfork(ct__os_lock, ct__os_unlock, lea
 void ct__os_at_fork(void (*function)(void)) { in_child = function; }
 void ct__os_at_exit(void (*function)(void)) { atexit(function); }
 
-/* Copied aside and laid over: the old mapping ends in any case, and with it the lock that it held. */
-int ct__os_memory_detach(void *address, size_t size) {
-    void *copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (copy != MAP_FAILED) memcpy(copy, address, size);
-    void *over = mmap(address, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
-    if (over != MAP_FAILED && copy != MAP_FAILED) memcpy(address, copy, size);
-    if (copy != MAP_FAILED) munmap(copy, size);
-    return over != MAP_FAILED && copy != MAP_FAILED;
+/* Memory that cannot be written is not charged, so that is to be had even where the system promises no more of it. */
+int ct__os_memory_clear(void *address, size_t size) {
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
+    if (mmap(address, size, PROT_READ | PROT_WRITE, flags, -1, 0) != MAP_FAILED) return 1;
+    (void)mmap(address, size, PROT_READ, flags, -1, 0);
+    return 0;
 }
 
 void ct__os_lock(void) {

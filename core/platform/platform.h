@@ -93,8 +93,8 @@ void *ct__os_memory_reserve(size_t size);
 /* Zeroed memory behind a part of it (multiples of 64 KiB). Returns 0 if there is none. */
 int ct__os_memory_commit(void *address, size_t size);
 
-/* The one lock of the registry of counters: held for short stretches, never while the system or a host is called. A fork
- * by another thread leaves it free in the child. */
+/* The one lock of the registry of counters: held for short stretches, over system calls only where memory is made or
+ * published, never while a host is called. A fork by another thread leaves it free in the child. */
 void ct__os_lock(void);
 void ct__os_unlock(void);
 
@@ -104,8 +104,9 @@ void ct__os_at_fork(void (*in_child)(void));
 /* What is done at a clean exit. */
 void ct__os_at_exit(void (*at_exit)(void));
 
-/* Puts private memory with the same contents in place of a mapping, at the same address. Returns 0 if there is none. */
-int ct__os_memory_detach(void *address, size_t size);
+/* Puts zeroed private memory in place of what is mapped there. Returns 0 if there is none: then the memory reads as zeros
+ * and must not be written. For a forked child: allocates nothing. */
+int ct__os_memory_clear(void *address, size_t size);
 
 /* ---- shm_<os>.c ---- */
 
@@ -126,6 +127,9 @@ int ct__os_shm_publish(const char *path, void *address, size_t size, ct__os_file
 
 /* Lengthens the file by "size" bytes at "offset" and maps them at "address". Checks that the path still leads to "file". */
 int ct__os_shm_grow(const char *path, const ct__os_file *file, void *address, size_t offset, size_t size);
+
+/* 1 if there is anything under that name. */
+int ct__os_shm_exists(const char *path);
 
 /* 1 if the path still leads to that file. */
 int ct__os_shm_is(const char *path, const ct__os_file *file);
@@ -153,7 +157,7 @@ int ct__os_view_refresh(ct__os_view *view);
 /* Copies bytes that lie inside the file. Returns 0 if they could not be had. */
 int ct__os_view_copy(const ct__os_view *view, size_t offset, void *to, size_t size);
 
-/* 1: its process holds the lock; 0: it is gone. */
+/* 1: its process holds the lock; 0: it is gone. Root reads another user's by copies ("map" is NULL). */
 int ct__os_view_alive(const ct__os_view *view);
 int ct__os_view_linked(const ct__os_view *view, const char *path);
 

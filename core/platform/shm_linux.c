@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * shm_posix.c: the files in shared memory, from the side of the process that publishes.
+ * shm_linux.c: the files in shared memory, from the side of the process that publishes.
  *
  * Invariants: a file is complete before it has a name; its space is reserved before it is used (a full tmpfs answers
  * ENOSPC, never SIGBUS); the owner's flock(2) belongs to the open file description, which the mapping keeps alive after the
- * descriptor is closed, so "locked" means "its process lives". The folder is ours, mode 0700, and no link.
+ * descriptor is closed, so "locked" means "its process lives" (other systems end such a lock with the descriptor). The
+ * folder is ours, mode 0700, and no link.
  */
 #define _GNU_SOURCE
 #include "platform.h"
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,18 +27,25 @@
 
 static int is_set(const char *text) { return text != NULL && *text != '\0'; }
 
+/* A program may change its folder later. */
+static int make_absolute(const char *given, char *path, size_t size) {
+    char here[512] = "";
+    if (given[0] != '/' && getcwd(here, sizeof here) == NULL) return -1;
+    return snprintf(path, size, "%s%s%s", here, here[0] != '\0' ? "/" : "", given);
+}
+
 /* $CODETIMER_DIR, else /dev/shm/codetimer-<uid>, else $XDG_RUNTIME_DIR/codetimer. */
 static int choose_directory(char *path, size_t size) {
     const char *given = getenv("CODETIMER_DIR"), *runtime = getenv("XDG_RUNTIME_DIR");
     int length = -1;
     if (is_set(given)) {
-        length = snprintf(path, size, "%s", given);
+        length = make_absolute(given, path, size);
     } else if (access("/dev/shm", W_OK) == 0) {
         length = snprintf(path, size, "/dev/shm/codetimer-%lu", (unsigned long)geteuid());
     } else if (is_set(runtime)) {
         length = snprintf(path, size, "%s/codetimer", runtime);
     }
-    return length > 0 && (size_t)length < size - 64; /* room for the name of a file */
+    return length > 0 && (size_t)length < size;
 }
 
 static int check_directory(const char *path, char *reason, size_t reason_size) {
@@ -57,10 +66,10 @@ static int check_directory(const char *path, char *reason, size_t reason_size) {
 
 int ct__os_shm_directory(int create, char *path, size_t size, char *reason, size_t reason_size) {
     if (!choose_directory(path, size)) {
-        snprintf(reason, reason_size, "no place to publish: /dev/shm cannot be written; set CODETIMER_DIR");
+        snprintf(reason, reason_size, "no place to publish: /dev/shm cannot be written, or CODETIMER_DIR is too long");
         return CT_ENOTSUP;
     }
-    if (create) (void)mkdir(path, 0700); /* check_directory tells what is wrong if that failed */
+    if (create && mkdir(path, 0700) == 0) (void)chmod(path, 0700); /* whatever the umask */
     return check_directory(path, reason, reason_size);
 }
 
@@ -69,7 +78,7 @@ int ct__os_shm_directory(int create, char *path, size_t size, char *reason, size
 static int explain(const char *what, char *reason, size_t reason_size) {
     int error = errno;
     snprintf(reason, reason_size, "%s: %s", what, strerror(error));
-    return error == ENOSPC || error == EDQUOT ? CT_EFULL : error == EACCES || error == EPERM ? CT_EPERM : CT_EOS;
+    return error == ENOSPC || error == EDQUOT || error == EFBIG ? CT_EFULL : error == EACCES || error == EPERM ? CT_EPERM : CT_EOS;
 }
 
 static int folder_of(const char *path, char *folder, size_t size) {
@@ -80,17 +89,26 @@ static int folder_of(const char *path, char *folder, size_t size) {
     return 1;
 }
 
-/* A file without a name (open(2), O_TMPFILE), or, where the file system has none, one under a name that readers skip. */
+/* A file under a name that readers skip, for file systems without the other kind. */
+static int make_temporary(const char *folder, char *temporary, size_t size) {
+    snprintf(temporary, size, "%s/.new-XXXXXX", folder);
+    int fd = mkostemp(temporary, O_CLOEXEC);
+    if (fd < 0) temporary[0] = '\0';
+    return fd;
+}
+
+/* A file without a name (open(2), O_TMPFILE). */
 static int make_unnamed(const char *path, char *temporary, size_t size) {
     char folder[512];
     temporary[0] = '\0';
     if (!folder_of(path, folder, sizeof folder)) return -1;
-#ifdef O_TMPFILE
     int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)) return fd;
-#endif
-    snprintf(temporary, size, "%s/.new-XXXXXX", folder);
-    return mkstemp(temporary);
+    int lacking = fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL);
+    if (fd >= 0 && access("/proc/self/fd", X_OK) != 0) { /* it could not be named */
+        close(fd);
+        lacking = 1;
+    }
+    return lacking ? make_temporary(folder, temporary, size) : fd;
 }
 
 static int give_name(int fd, const char *temporary, const char *path) {
@@ -111,7 +129,11 @@ static int write_all(int fd, const char *from, size_t size) {
     return 1;
 }
 
+/* Over the limit of file sizes the system would end the program by a signal. */
 static int reserve_space(int fd, size_t offset, size_t size) {
+    struct rlimit limit;
+    errno = EFBIG;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && offset + size > limit.rlim_cur) return 0;
     int error = posix_fallocate(fd, (off_t)offset, (off_t)size);
     while (error == EINTR) error = posix_fallocate(fd, (off_t)offset, (off_t)size);
     errno = error;
@@ -125,6 +147,7 @@ static int map_over(int fd, void *address, size_t offset, size_t size) {
 static int publish_fd(int fd, const char *temporary, const char *path, void *address, size_t size, ct__os_file *file,
                       char *reason, size_t reason_size) {
     struct stat facts;
+    (void)fchmod(fd, 0600); /* whatever the umask */
     if (!reserve_space(fd, 0, size)) return explain("no room for the segment", reason, reason_size);
     if (!write_all(fd, address, size)) return explain("the segment cannot be written", reason, reason_size);
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) return explain("the segment cannot be locked", reason, reason_size);
@@ -156,6 +179,11 @@ int ct__os_shm_publish(const char *path, void *address, size_t size, ct__os_file
 
 static int is_same(const struct stat *facts, const ct__os_file *file) {
     return (uint64_t)facts->st_dev == file->device && (uint64_t)facts->st_ino == file->inode;
+}
+
+int ct__os_shm_exists(const char *path) {
+    struct stat facts;
+    return lstat(path, &facts) == 0;
 }
 
 int ct__os_shm_is(const char *path, const ct__os_file *file) {

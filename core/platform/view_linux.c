@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * view_posix.c: the files in shared memory, from the side of readers and controllers.
+ * view_linux.c: the files in shared memory, from the side of readers and controllers.
  *
  * A reader opens without following links, looks at what it got, and maps it read-only. Root reading another user's file
  * copies by pread(2) instead: that user could shorten the file under the mapping, which is SIGBUS. Whether the owner lives
@@ -120,12 +120,7 @@ static int lock_for_control(int fd) {
     lock.l_type = F_WRLCK;
     lock.l_whence = SEEK_SET;
     lock.l_len = 1;
-#ifdef F_OFD_SETLKW
-    const int command = F_OFD_SETLKW;
-#else
-    const int command = F_SETLKW;
-#endif
-    while (fcntl(fd, command, &lock) != 0)
+    while (fcntl(fd, F_OFD_SETLKW, &lock) != 0)
         if (errno != EINTR) return 0;
     return 1;
 }
@@ -146,7 +141,7 @@ static int open_for_control(const char *path, const ct__os_file *file, ct__os_co
 }
 
 int ct__os_control_open(const char *path, const ct__os_file *file, ct__os_control *control) {
-    memset(control, 0, sizeof *control);
+    *control = (ct__os_control){-1, NULL, 0};
     int status = open_for_control(path, file, control);
     if (status != CT_OK) ct__os_control_close(control);
     return status;
@@ -154,7 +149,7 @@ int ct__os_control_open(const char *path, const ct__os_file *file, ct__os_contro
 
 void ct__os_control_close(ct__os_control *control) {
     if (control->map != NULL) munmap(control->map, control->size);
-    if (control->fd > 0) close(control->fd);
+    if (control->fd >= 0) close(control->fd);
     control->map = NULL;
     control->fd = -1;
 }
