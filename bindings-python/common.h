@@ -48,6 +48,13 @@ typedef struct ctpy_state {
     ct_writer *writer;    /* of this interpreter, NULL before the first counter */
     int told_refusal;     /* that counters are refused is logged once */
     int trace_increments; /* see trace.c */
+    PyTypeObject *process_type; /* these belong to live.h */
+    PyTypeObject *info_type;
+    PyTypeObject *view_type;
+    PyTypeObject *members_type;
+    PyTypeObject *pattern_type;
+    PyTypeObject *settings_type;
+    uint64_t configured; /* see settings.c */
     PyTypeObject *measured_types[CTPY_MEASURED_TYPES]; /* see measured.h */
 } ctpy_state;
 
@@ -128,6 +135,10 @@ int ctpy_info_add_types(PyObject *module, ctpy_state *state);
 PyObject *ctpy_clock_new(ctpy_state *state, const ct_clock *clock);
 PyObject *ctpy_cycles_new(ctpy_state *state, const ct_cycles *cycles);
 PyObject *ctpy_priority_new(ctpy_state *state, const ct_priority *priority);
+
+/* A new named tuple of "values", which are given away; NULL if one of them could not be made. */
+PyObject *ctpy_fill(PyTypeObject *type, PyObject **values, Py_ssize_t count);
+#define CTPY_FILL(type, values) ctpy_fill(type, values, (Py_ssize_t)(sizeof(values) / sizeof *(values)))
 
 /* UTF-8 text of the core as a str; what is not UTF-8 is replaced, NULL is None. */
 PyObject *ctpy_text(const char *text);

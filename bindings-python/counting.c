@@ -78,7 +78,21 @@ PyObject *ctpy_script_name(const char *otherwise) {
     return name != NULL ? name : PyUnicode_FromString(otherwise);
 }
 
+/* What other processes see of this one. */
+static int describe_process(void) {
+    char host[16];
+    snprintf(host, sizeof host, "Python %d.%d", PY_MAJOR_VERSION, PY_MINOR_VERSION);
+    PyObject *name = ctpy_script_name("python");
+    PyObject *bytes = name != NULL ? PyUnicode_AsEncodedString(name, "utf-8", "backslashreplace") : NULL;
+    Py_XDECREF(name);
+    if (bytes == NULL) return -1;
+    ct_segment_describe(PyBytes_AS_STRING(bytes), host);
+    Py_DECREF(bytes);
+    return 0;
+}
+
 static int open_writer(ctpy_state *state) {
+    if (describe_process() < 0) return -1;
     PyObject *name = ctpy_script_name("main");
     PyObject *bytes = name != NULL ? PyUnicode_AsEncodedString(name, "utf-8", "backslashreplace") : NULL;
     Py_XDECREF(name);

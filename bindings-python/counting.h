@@ -79,6 +79,7 @@ PyObject *ctpy_sample_percentile(const ct_sample *sample, PyObject *q);
 
 extern PyType_Spec ctpy_sample_spec;
 PyObject *ctpy_sample_new(ctpy_state *state, PyObject *key, const ct_sample *sample);
+const ct_sample *ctpy_sample_values(PyObject *sample);
 
 /* The parts of a key: new str. */
 PyObject *ctpy_key_category(PyObject *key);

@@ -53,8 +53,7 @@ int ctpy_info_add_types(PyObject *module, ctpy_state *state) {
     return add_type(module, &descriptions[2], &state->priority_type);
 }
 
-/* A new "type" of "values", which are given away; NULL if one of them could not be made. */
-static PyObject *fill(PyTypeObject *type, PyObject **values, Py_ssize_t count) {
+PyObject *ctpy_fill(PyTypeObject *type, PyObject **values, Py_ssize_t count) {
     PyObject *filled = PyStructSequence_New(type);
     int complete = filled != NULL;
     for (Py_ssize_t i = 0; i < count; i++) {
@@ -69,8 +68,6 @@ static PyObject *fill(PyTypeObject *type, PyObject **values, Py_ssize_t count) {
     return filled;
 }
 
-#define FILL(type, values) fill(type, values, (Py_ssize_t)(sizeof(values) / sizeof *(values)))
-
 PyObject *ctpy_clock_new(ctpy_state *state, const ct_clock *clock) {
     PyObject *values[] = {
         ctpy_text(clock->source),
@@ -79,7 +76,7 @@ PyObject *ctpy_clock_new(ctpy_state *state, const ct_clock *clock) {
         clock->frequency_hz > 0 ? PyFloat_FromDouble(clock->frequency_hz) : Py_NewRef(Py_None),
         ctpy_text(clock->reason),
     };
-    return FILL(state->clock_type, values);
+    return CTPY_FILL(state->clock_type, values);
 }
 
 PyObject *ctpy_cycles_new(ctpy_state *state, const ct_cycles *cycles) {
@@ -89,7 +86,7 @@ PyObject *ctpy_cycles_new(ctpy_state *state, const ct_cycles *cycles) {
         ctpy_text(cycles->source),
         ctpy_text(cycles->reason),
     };
-    return FILL(state->cycles_type, values);
+    return CTPY_FILL(state->cycles_type, values);
 }
 
 PyObject *ctpy_priority_new(ctpy_state *state, const ct_priority *priority) {
@@ -104,5 +101,5 @@ PyObject *ctpy_priority_new(ctpy_state *state, const ct_priority *priority) {
         ctpy_text(priority->scope),
         ctpy_text(priority->reason),
     };
-    return FILL(state->priority_type, values);
+    return CTPY_FILL(state->priority_type, values);
 }

@@ -6,6 +6,7 @@
  * with a GIL of their own, and none sees another's objects.
  */
 #include "counting.h"
+#include "live.h"
 #include "measured.h"
 
 PyDoc_STRVAR(time_doc,
@@ -78,6 +79,34 @@ PyDoc_STRVAR(measured_doc,
              "Raises TypeError for what is not callable, for async and generator functions (in a class they are left\n"
              "as they are, with a line in the log), for an immutable type; ValueError for a name that cannot be.");
 
+PyDoc_STRVAR(processes_doc,
+             "processes($module, /, directory=None)\n--\n\n"
+             "The processes that publish counters, as a list of Process: one for each segment, also for those that are\n"
+             "left of processes that ended, and for files that cannot be read, with the reason.\n\n"
+             "directory: where to look (a path); None: where the processes of this user publish.\n"
+             "Raises OSError where the directory cannot be read; that it is not there yet is no error for None.");
+
+PyDoc_STRVAR(attach_doc,
+             "attach($module, /, pid, *, directory=None)\n--\n\n"
+             "The counters of a process, as a View. The process is not stopped and notices nothing.\n\n"
+             "pid: int, or a Process. Of several processes that had this pid the living one is meant, else the last.\n"
+             "directory: as for processes().\n\n"
+             "Raises ProcessLookupError where it publishes no counters, PermissionError where they are another user's,\n"
+             "ValueError where they cannot be read, or where two processes with this pid are alive.");
+
+PyDoc_STRVAR(reap_doc, "reap($module, path, /)\n--\n\n"
+                       "Delete the segment of a dead process.\n\n"
+                       "path: its Process.path. Raises PermissionError where the process lives or the file is not yours,\n"
+                       "FileNotFoundError where there is none, ValueError where it is no segment.");
+
+PyDoc_STRVAR(configure_doc,
+             "configure($module, /, members=None, file=None, provider=None)\n--\n\n"
+             "Say which members are measured, and return the Settings in force.\n\n"
+             "members: str, a members list as Members takes it; it holds at once, for the counters that are there and\n"
+             "    those to come. None leaves it as it is; '*' measures all. A pattern that is wrong is skipped, with a line\n"
+             "    in the log and in matches.\n"
+             "file, provider: not there yet (NotImplementedError).");
+
 static PyObject *get_last_result(PyObject *module, PyObject *ignored) {
     (void)ignored;
     PyObject *last = ctpy_get_state(module)->last_result;
@@ -114,12 +143,24 @@ static PyMethodDef functions[] = {
     {"now_ns", get_now_ns, METH_NOARGS, now_ns_doc},
     {"report", CTPY_WITH_KEYWORDS(ctpy_report), METH_VARARGS | METH_KEYWORDS, report_doc},
     {"trace_increments", ctpy_trace_increments, METH_O, trace_increments_doc},
+    {"processes", CTPY_WITH_KEYWORDS(ctpy_processes), METH_VARARGS | METH_KEYWORDS, processes_doc},
+    {"attach", CTPY_WITH_KEYWORDS(ctpy_attach), METH_VARARGS | METH_KEYWORDS, attach_doc},
+    {"reap", ctpy_reap, METH_O, reap_doc},
+    {"configure", CTPY_WITH_KEYWORDS(ctpy_configure), METH_VARARGS | METH_KEYWORDS, configure_doc},
     {NULL, NULL, 0, NULL},
 };
 
 static int add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **type) {
     *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
     return *type == NULL ? -1 : PyModule_AddType(module, *type);
+}
+
+static int add_live_types(PyObject *module, ctpy_state *state) {
+    if (ctpy_process_add_types(module, state) < 0) return -1;
+    if (ctpy_members_add_types(module, state) < 0) return -1;
+    if (add_type(module, &ctpy_view_spec, &state->view_type) < 0) return -1;
+    if (add_type(module, &ctpy_members_spec, &state->members_type) < 0) return -1;
+    return add_type(module, &ctpy_settings_spec, &state->settings_type);
 }
 
 static int add_measured_types(PyObject *module, ctpy_state *state) {
@@ -150,6 +191,7 @@ static int exec_module(PyObject *module) {
     if (add_type(module, &ctpy_counters_spec, &state->counters_type) < 0) return -1;
     if (add_type(module, &ctpy_timer_spec, &state->timer_type) < 0) return -1;
     if (ctpy_counters_add(module, state) < 0) return -1;
+    if (add_live_types(module, state) < 0) return -1;
     if (add_measured_types(module, state) < 0) return -1;
     return PyModule_AddStringConstant(module, "__version__", ct_version());
 }
@@ -169,6 +211,12 @@ static int traverse_module(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(state->sample_type);
     Py_VISIT(state->counters_type);
     Py_VISIT(state->timer_type);
+    Py_VISIT(state->process_type);
+    Py_VISIT(state->info_type);
+    Py_VISIT(state->view_type);
+    Py_VISIT(state->members_type);
+    Py_VISIT(state->pattern_type);
+    Py_VISIT(state->settings_type);
     Py_VISIT(state->logger);
     for (size_t i = 0; i < CTPY_MEASURED_TYPES; i++) Py_VISIT(state->measured_types[i]);
     return 0;
@@ -189,6 +237,12 @@ static int clear_module(PyObject *module) {
     Py_CLEAR(state->sample_type);
     Py_CLEAR(state->counters_type);
     Py_CLEAR(state->timer_type);
+    Py_CLEAR(state->process_type);
+    Py_CLEAR(state->info_type);
+    Py_CLEAR(state->view_type);
+    Py_CLEAR(state->members_type);
+    Py_CLEAR(state->pattern_type);
+    Py_CLEAR(state->settings_type);
     Py_CLEAR(state->logger);
     for (size_t i = 0; i < CTPY_MEASURED_TYPES; i++) Py_CLEAR(state->measured_types[i]);
     return 0;

@@ -22,6 +22,8 @@ PyObject *ctpy_sample_new(ctpy_state *state, PyObject *key, const ct_sample *sam
     return (PyObject *)self;
 }
 
+const ct_sample *ctpy_sample_values(PyObject *sample) { return get_sample(sample); }
+
 static void free_sample(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);
     Py_DECREF(((sample_object *)self)->key); /* a plain str */

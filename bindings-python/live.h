@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * live.h: what the files about live counters share: listing, reading and switching processes, and members lists.
+ */
+#ifndef CTPY_LIVE_H
+#define CTPY_LIVE_H
+
+#include "common.h"
+
+/* ---- process.c: the named tuple codetimer.Process ---- */
+
+int ctpy_process_add_types(PyObject *module, ctpy_state *state);
+PyObject *ctpy_process_new(ctpy_state *state, const ct_process *process);
+PyObject *ctpy_info_new(ctpy_state *state, const ct_view_counter *counter); /* a CounterInfo */
+
+PyObject *ctpy_processes(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *ctpy_reap(PyObject *module, PyObject *path);
+
+/* Raises what a status of the core means here: a subclass of OSError with "message" and "filename" (NULL: none), or
+ * ValueError, or MemoryError. Returns NULL. */
+PyObject *ctpy_raise(int status, const char *message, const char *filename);
+
+/* Opens the listing of "directory" (a path, or None). *owner keeps its name: release it at the end. Returns 0, or -1. */
+int ctpy_open_listing(PyObject *directory, ct_listing **listing);
+
+/* ---- attach.c: which segments a process has ---- */
+
+/* The views of the segments of a process, owned by who asked; released with PyMem_Free. */
+typedef struct ctpy_views {
+    ct_view **views;
+    size_t count;
+} ctpy_views;
+
+void ctpy_close_views(ctpy_views *views);
+PyObject *ctpy_attach(PyObject *module, PyObject *args, PyObject *kwargs);
+
+/* ---- view.c: the type codetimer.View ---- */
+
+extern PyType_Spec ctpy_view_spec;
+
+/* A new View that owns the views (also on failure). */
+PyObject *ctpy_view_new(ctpy_state *state, ctpy_views *views);
+
+/* ---- members.c: the type codetimer.Members ---- */
+
+extern PyType_Spec ctpy_members_spec;
+int ctpy_members_add_types(PyObject *module, ctpy_state *state);
+
+/* The text of a members list: UTF-8, borrowed from "text"; NULL for None. Returns 0, or -1 with TypeError or ValueError. */
+int ctpy_parse_members(PyObject *text, int none, const char **utf8, Py_ssize_t *length);
+
+/* A members list of the core as a str or None: "read" fills a buffer as ct_members_get does. */
+typedef int (*ctpy_members_reader)(void *from, char *buffer, size_t size, size_t *length);
+PyObject *ctpy_read_members(ctpy_members_reader read, void *from);
+
+/* ---- settings.c: the type codetimer.Settings ---- */
+
+extern PyType_Spec ctpy_settings_spec;
+PyObject *ctpy_configure(PyObject *module, PyObject *args, PyObject *kwargs);
+
+#endif
