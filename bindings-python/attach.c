@@ -3,8 +3,8 @@
  * attach.c: codetimer.attach: which segments a process has.
  *
  * A process has a segment for each core in it, that is for each language that measures. A pid alone may name several
- * processes: one that lives and others that are dead, or, in a folder that containers share, two that live. The living one
- * is meant, else the one that began last.
+ * processes: one that lives and others that are dead, or, in a folder that containers share, two that live. The living
+ * one is meant, else the one that began last.
  */
 #include "live.h"
 
@@ -109,7 +109,8 @@ static const ct_process *choose(const candidates *all) {
                          (long long)best->pid, best->path, other->path);
             return NULL;
         }
-        int better = other->state == best->state ? other->start_time > best->start_time : other->state == CT_SEGMENT_LIVE;
+        int better =
+            other->state == best->state ? other->start_time > best->start_time : other->state == CT_SEGMENT_LIVE;
         if (better) best = other;
     }
     return best;
@@ -158,8 +159,7 @@ static int open_views(const candidates *all, const ct_process *chosen, ctpy_view
 
 static PyObject *attach_to(ctpy_state *state, const wanted *who, const candidates *all) {
     ctpy_views views = {NULL, 0};
-    if (all->count == 0)
-        return all->path[0] != '\0' ? raise_unusable(all->path, who->pid) : raise_ended(who->pid);
+    if (all->count == 0) return all->path[0] != '\0' ? raise_unusable(all->path, who->pid) : raise_ended(who->pid);
     const ct_process *chosen = choose(all);
     if (chosen == NULL) return NULL;
     if (open_views(all, chosen, &views) == 0) return ctpy_view_new(state, &views);

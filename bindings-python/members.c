@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * members.c: the type codetimer.Members: a members list, to ask what it selects. The language of the lists is the core's.
+ * members.c: the type codetimer.Members: a members list, to ask what it selects. The language of the lists is the
+ * core's.
  */
 #include "live.h"
 
@@ -27,7 +28,7 @@ int ctpy_members_add_types(PyObject *module, ctpy_state *state) {
 /* ---- texts ---- */
 
 int ctpy_parse_members(PyObject *text, int none, const char **utf8, Py_ssize_t *length) {
-    static const Py_ssize_t most = 65535;
+    static const Py_ssize_t most = 65536;
     *utf8 = NULL;
     *length = 0;
     if (none && text == Py_None) return 0;
@@ -36,7 +37,7 @@ int ctpy_parse_members(PyObject *text, int none, const char **utf8, Py_ssize_t *
     *utf8 = PyUnicode_AsUTF8AndSize(text, length);
     if (*utf8 == NULL) return -1;
     if (*length <= most) return 0;
-    PyErr_Format(PyExc_ValueError, "members must have at most 65,535 bytes in UTF-8, not %zd", *length);
+    PyErr_Format(PyExc_ValueError, "members must have at most 65,536 bytes in UTF-8, not %zd", *length);
     return -1;
 }
 
@@ -144,14 +145,15 @@ static PyGetSetDef attributes[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-PyDoc_STRVAR(members_doc,
-             "Members(text)\n--\n\n"
-             "A members list: text that selects members by name.\n\n"
-             "text: str of at most 65,535 bytes in UTF-8: patterns separated by ';' or newlines; '#' begins a comment;\n"
-             "    '*' stands for any characters, dots too, '?' for one; '!' in front excludes; the last pattern that\n"
-             "    matches decides; a list that begins with '!' starts from all; case matters; a backslash quotes\n"
-             "    ; ! # * ? and itself. None: no list, which selects all.\n\n"
-             "A pattern that is wrong is skipped and says why in patterns; the rest applies.");
+PyDoc_STRVAR(
+    members_doc,
+    "Members(text)\n--\n\n"
+    "A members list: text that selects members by name.\n\n"
+    "text: str of at most 65,536 bytes in UTF-8: patterns separated by ';' or newlines; '#' begins a comment;\n"
+    "    '*' stands for any characters, dots too, '?' for one; '!' in front excludes; the last pattern that\n"
+    "    matches decides; a list that begins with '!' starts from all; case matters; a backslash quotes\n"
+    "    ; ! # * ? and itself. None: no list, which selects all.\n\n"
+    "A pattern that is wrong is skipped and says why in patterns; the rest applies.");
 PyDoc_STRVAR(selects_doc, "selects($self, member, /)\n--\n\nWhether the list selects this member (str).");
 
 static PyMethodDef methods[] = {

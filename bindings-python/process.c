@@ -88,10 +88,14 @@ PyObject *ctpy_info_new(ctpy_state *state, const ct_view_counter *counter) {
 
 static int errno_of(int status) {
     switch (status) {
-    case CT_EPERM: return EPERM;
-    case CT_ENOENT: return ENOENT;
-    case CT_ENOTSUP: return ENOTSUP;
-    default: return EIO;
+    case CT_EPERM:
+        return EPERM;
+    case CT_ENOENT:
+        return ENOENT;
+    case CT_ENOTSUP:
+        return ENOTSUP;
+    default:
+        return EIO;
     }
 }
 
@@ -102,7 +106,8 @@ PyObject *ctpy_raise(int status, const char *message, const char *filename) {
                                 : PyErr_Format(PyExc_ValueError, "%s", message);
     }
     PyObject *name = filename != NULL ? PyUnicode_DecodeFSDefault(filename) : Py_NewRef(Py_None);
-    PyObject *error = name != NULL ? PyObject_CallFunction(PyExc_OSError, "isO", errno_of(status), message, name) : NULL;
+    PyObject *error =
+        name != NULL ? PyObject_CallFunction(PyExc_OSError, "isO", errno_of(status), message, name) : NULL;
     if (error != NULL) PyErr_SetObject((PyObject *)Py_TYPE(error), error);
     Py_XDECREF(error);
     Py_XDECREF(name);
@@ -114,7 +119,8 @@ static int raise_for_folder(int status, const char *directory) {
     if (status == CT_ENOENT) message = "there is no such folder";
     if (status == CT_EINVAL) message = "its name is too long";
     if (directory == NULL && status == CT_EPERM)
-        message = "the folder for live counters must be your own and writable by you alone; set CODETIMER_DIR to another";
+        message =
+            "the folder for live counters must be your own and writable by you alone; set CODETIMER_DIR to another";
     if (directory == NULL && status == CT_ENOTSUP)
         message = "there is no folder for live counters: /dev/shm cannot be written; set CODETIMER_DIR";
     (void)ctpy_raise(status, message, directory);

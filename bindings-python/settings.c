@@ -2,8 +2,8 @@
  *
  * settings.c: codetimer.configure and the type codetimer.Settings.
  *
- * There is one members list in a process, and it lies in the core; a Settings is a way to look at it. Who wrote it is told
- * from the core's count of changes: it is configure's as long as that count is the one that configure left behind.
+ * There is one members list in a process, and it lies in the core; a Settings is a way to look at it. Who wrote it is
+ * told from the core's count of changes: it is configure's as long as that count is the one that configure left behind.
  */
 #include "counting.h"
 #include "live.h"
@@ -89,7 +89,8 @@ static void free_settings(PyObject *self) {
 
 static PyObject *make_repr(PyObject *self) {
     PyObject *members = get_members(self, NULL), *source = members != NULL ? get_source(self, NULL) : NULL;
-    PyObject *text = source != NULL ? PyUnicode_FromFormat("<codetimer.Settings: members %R from %S>", members, source) : NULL;
+    PyObject *text =
+        source != NULL ? PyUnicode_FromFormat("<codetimer.Settings: members %R from %S>", members, source) : NULL;
     Py_XDECREF(members);
     Py_XDECREF(source);
     return text;
@@ -106,8 +107,9 @@ static PyGetSetDef attributes[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-PyDoc_STRVAR(settings_doc, "What decides which members are measured; see configure(). Each attribute is read when it is\n"
-                           "asked for.");
+PyDoc_STRVAR(settings_doc,
+             "What decides which members are measured; see configure(). Each attribute is read when it is\n"
+             "asked for.");
 
 static PyType_Slot slots[] = {
     {Py_tp_doc, CTPY_MUTABLE(void *, settings_doc)},
@@ -132,9 +134,9 @@ static void tell_problems(ctpy_state *state, const ct_members *members) {
         const ct_members_pattern *pattern = ct_members_at(members, i);
         if (pattern->problem == NULL) continue;
         PyObject *written = PyUnicode_DecodeUTF8(pattern->text, (Py_ssize_t)pattern->length, "replace");
-        PyObject *text = written == NULL ? NULL
-                                         : PyUnicode_FromFormat("%R at byte %zu: %s", written, pattern->position,
-                                                                pattern->problem);
+        PyObject *text = written == NULL
+                             ? NULL
+                             : PyUnicode_FromFormat("%R at byte %zu: %s", written, pattern->position, pattern->problem);
         Py_XDECREF(written);
         if (text != NULL) ctpy_trace(state, CTPY_WARNING, "members pattern skipped: %s", text);
         if (text == NULL) PyErr_Clear();

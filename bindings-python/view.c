@@ -3,8 +3,8 @@
  * view.c: the type codetimer.View: the counters of another process, read and switched from outside.
  *
  * A view of the core is not for two threads at a time. Reading holds the GIL; switching may have to wait for another
- * controller and does so without it, and the view is marked as in use meanwhile. What is read from two segments is joined
- * by key: one counter for each key, whose values are the sum.
+ * controller and does so without it, and the view is marked as in use meanwhile. What is read from two segments is
+ * joined by key: one counter for each key, whose values are the sum.
  */
 #include <errno.h>
 
@@ -221,9 +221,10 @@ static PyObject *raise_refusal(int status, ct_view *view) {
         return NULL;
     }
     return ctpy_raise(status,
-                      status == CT_EPERM    ? "only the same user, or root, can switch its counters"
-                      : status == CT_EINVAL ? "the members list would be longer than 65,535 bytes, or the segment is damaged"
-                                            : "its counters cannot be switched",
+                      status == CT_EPERM ? "only the same user, or root, can switch its counters"
+                      : status == CT_EINVAL
+                          ? "the members list would be longer than 65,536 bytes, or the segment is damaged"
+                          : "its counters cannot be switched",
                       process.path);
 }
 
@@ -300,16 +301,18 @@ static PyGetSetDef attributes[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-PyDoc_STRVAR(view_doc, "The counters of a process; made by attach(). A context manager that closes it.\n\n"
-                       "The counters of its languages are joined by key; where two have the same key, values are summed.\n"
-                       "Of a process that has ended the last values are shown. Not for two threads at a time.");
+PyDoc_STRVAR(view_doc,
+             "The counters of a process; made by attach(). A context manager that closes it.\n\n"
+             "The counters of its languages are joined by key; where two have the same key, values are summed.\n"
+             "Of a process that has ended the last values are shown. Not for two threads at a time.");
 PyDoc_STRVAR(sample_doc, "sample($self, /, buckets=True)\n--\n\n"
                          "The values of all its counters now, as a dict of Sample by key.\n\n"
                          "buckets: whether percentiles are needed; reading is quicker without.");
-PyDoc_STRVAR(enable_doc, "enable($self, members, /)\n--\n\n"
-                         "Switch on what these patterns (str, as in a members list) match, now and for counters to come.\n\n"
-                         "Raises ProcessLookupError where the process has ended, PermissionError where it is another\n"
-                         "user's, ValueError where its list would become too long.");
+PyDoc_STRVAR(enable_doc,
+             "enable($self, members, /)\n--\n\n"
+             "Switch on what these patterns (str, as in a members list) match, now and for counters to come.\n\n"
+             "Raises ProcessLookupError where the process has ended, PermissionError where it is another\n"
+             "user's, ValueError where its list would become too long.");
 PyDoc_STRVAR(disable_doc, "disable($self, members, /)\n--\n\nSwitch off what these patterns match; as enable().");
 PyDoc_STRVAR(set_members_doc, "set_members($self, members, /)\n--\n\n"
                               "Set its members list (str; None: no list, all is measured). Raises as enable().");

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: MIT
+"""codetimer list: the processes that publish counters, and the counters of one of them.
+
+Every file in the folder has a line: a segment that cannot be read says why, and is not silently left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+import codetimer
+from codetimer import Process, Sample, View
+from codetimer.cli import NOTHING, OK, tell
+from codetimer.cli.text import Symbols, count, duration, pad, printable, symbols
+
+DESCRIPTION = """\
+The processes that publish counters: one line for each segment, also for those that ended processes left behind and for
+files that cannot be read, with the reason. With PID, the counters of that process, also those that are switched off."""
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "list", help="list processes, or the counters of one", description=DESCRIPTION
+    )
+    parser.add_argument("pid", metavar="PID", nargs="?", type=int, help="list the counters of this process")
+    parser.add_argument("--dir", metavar="FOLDER", help="where to look; else where your processes publish")
+    parser.add_argument("--json", action="store_true", help="as one JSON document")
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    return list_processes(args) if args.pid is None else list_counters(args)
+
+
+# ---- processes ----
+
+
+def list_processes(args: argparse.Namespace) -> int:
+    processes = sorted(codetimer.processes(args.dir), key=_in_order)
+    if args.json:
+        print(json.dumps([_described(process) for process in processes]))
+    elif processes:
+        signs = symbols(sys.stdout)
+        rows: list[tuple[str, ...]] = [("PID", "STATE", "PROGRAM", "LANGUAGE", "COUNTERS", "LAST SIGN", "NOTE")]
+        rows += [_process_row(process, signs) for process in processes]
+        print_table(rows, right={0, 4, 5})
+    else:
+        tell("no process publishes counters here (a process does so with its first measured call)")
+    return OK if processes else NOTHING
+
+
+def _in_order(process: Process) -> tuple[bool, int, int, str]:
+    return (process.pid is None, process.pid or 0, process.start_time or 0, process.path)
+
+
+def _described(process: Process) -> dict[str, Any]:
+    return dict(zip(Process.__match_args__, process, strict=True))
+
+
+def _process_row(process: Process, signs: Symbols) -> tuple[str, ...]:
+    def shown(text: str | None) -> str:
+        return signs.dash if text is None else printable(text, signs.encoding)
+
+    age = process.heartbeat_age_ns
+    return (
+        shown(None if process.pid is None else str(process.pid)),
+        process.state,
+        shown(process.program),
+        shown(process.host),
+        shown(None if process.counters is None else count(process.counters)),
+        shown(None if age is None else f"{duration(age, signs.micro)} ago"),
+        printable(_note(process), signs.encoding),
+    )
+
+
+def _note(process: Process) -> str:
+    notes = []
+    if process.reason:
+        notes.append(process.reason if process.state != "unusable" else f"{process.path}: {process.reason}")
+    if process.refused:
+        notes.append(f"{process.refused} counters refused, last {process.last_refused}")
+    return "; ".join(notes)
+
+
+# ---- counters ----
+
+
+def list_counters(args: argparse.Namespace) -> int:
+    with codetimer.attach(args.pid, directory=args.dir) as view:
+        samples, infos = view.sample(), view.counters
+        rows = [(samples[key], infos[key].help) for key in sorted(samples.keys() & infos.keys())]
+        if args.json:
+            print(json.dumps(_document(view, rows)))
+        else:
+            _print_counters(view, rows)
+    return OK if rows else NOTHING
+
+
+def _document(view: View, rows: list[tuple[Sample, str]]) -> dict[str, Any]:
+    return {
+        "segments": [_described(process) for process in view.segments],
+        "members": view.members,
+        "acknowledged": view.acknowledged,
+        "counters": [_counter(sample, help) for sample, help in rows],
+    }
+
+
+def _counter(sample: Sample, help: str) -> dict[str, Any]:
+    fields = (
+        "key category member enabled unclean calls errors cancelled total_ns average_ns min_ns max_ns in_flight"
+    ).split()
+    return {
+        **{field: getattr(sample, field) for field in fields},
+        **{f"p{q}_ns": sample.percentile(q) for q in (50, 90, 99)},
+        "help": help,
+    }
+
+
+def _print_counters(view: View, rows: list[tuple[Sample, str]]) -> None:
+    signs = symbols(sys.stdout)
+    for process in view.segments:
+        note = _note(process)
+        print(
+            f"{process.pid} {process.state}: {printable(process.program or 'a program without a name', signs.encoding)}"
+            f" ({printable(process.host or 'language unknown', signs.encoding)})"
+            + (f"; {printable(note, signs.encoding)}" if note else "")
+        )
+    members = view.members
+    shown = "none, all is measured" if members is None else printable(members, signs.encoding)
+    print(f"members list: {shown}{'' if view.acknowledged else ' (not acknowledged yet)'}")
+    table: list[tuple[str, ...]] = [("ENABLED", "KEY", "CALLS", "AVERAGE", "P50", "P99", "MAX", "ERRORS", "IN FLIGHT", "HELP")]
+    print_table(table + [_counter_row(sample, help, signs) for sample, help in rows], right=set(range(2, 9)))
+
+
+def _counter_row(sample: Sample, help: str, signs: Symbols) -> tuple[str, ...]:
+    def shown(ns: float | None) -> str:
+        return signs.dash if ns is None else duration(ns, signs.micro)
+
+    return (
+        "yes" if sample.enabled else "no",
+        printable(sample.key, signs.encoding) + (" (unclean)" if sample.unclean else ""),
+        count(sample.calls),
+        shown(sample.average_ns),
+        shown(sample.percentile(50)),
+        shown(sample.percentile(99)),
+        shown(sample.max_ns),
+        count(sample.errors),
+        count(sample.in_flight),
+        printable(help, signs.encoding),
+    )
+
+
+def print_table(rows: list[tuple[str, ...]], right: set[int]) -> None:
+    """The rows with their columns aligned: those in "right" on the right."""
+    from codetimer.cli.text import cells
+
+    widths = [max(cells(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        line = (pad(text, width, column not in right) for column, (text, width) in enumerate(zip(row, widths, strict=True)))
+        print("  ".join(line).rstrip())
