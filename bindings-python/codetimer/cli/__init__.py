@@ -32,11 +32,16 @@ class Command(Protocol):
 # The module of each subcommand, in the order of the help.
 COMMANDS = {
     "list": "list_",
+    "top": "top",
     "watch": "watch",
+    "record": "record",
+    "show": "show",
+    "serve": "serve",
     "enable": "control",
     "disable": "control",
     "members": "control",
     "reap": "control",
+    "completion": "completion",
 }
 
 
