@@ -3,7 +3,7 @@
  * codetimer.c: require "codetimer". Opening the module again in the same state gives another table with the same
  * functions; everything behind them is made once.
  */
-#include "counters.h"
+#include "live.h"
 
 #if defined(_WIN32)
 #define CT_LUA_EXPORT __declspec(dllexport)
@@ -12,12 +12,17 @@
 #endif
 
 static const luaL_Reg functions[] = {
+    {"attach", ct__lua_attach},
     {"clock_info", ct__lua_clock_info},
+    {"configure", ct__lua_configure},
     {"counters", ct__lua_counters_function},
     {"initialize", ct__lua_initialize},
     {"last_result", ct__lua_last_result},
     {"measured", ct__lua_measured},
     {"now_ns", ct__lua_now_ns},
+    {"poll", ct__lua_poll},
+    {"processes", ct__lua_processes},
+    {"reap", ct__lua_reap},
     {"report", ct__lua_report},
     {"thread_cycles", ct__lua_thread_cycles},
     {"time", ct__lua_time},
@@ -28,13 +33,23 @@ static const luaL_Reg functions[] = {
 
 CT_LUA_EXPORT int luaopen_codetimer(lua_State *L);
 
+/* For who lists the processes that publish counters. */
+static void describe_process(lua_State *L) {
+    if (ct__lua_find_counters(L) != NULL) return;
+    ct__lua_push_program(L);
+    ct_segment_describe(lua_tostring(L, -1), LUA_VERSION);
+    lua_pop(L, 1);
+}
+
 CT_LUA_EXPORT int luaopen_codetimer(lua_State *L) {
     luaL_checkversion(L);
+    describe_process(L);
     ct__lua_gc_open(L);
     ct__lua_result_open(L);
     ct__lua_run_open(L);
     ct__lua_environment_open(L);
     ct__lua_counters_open(L);
+    ct__lua_live_open(L);
     ct__lua_sample_open(L);
     ct__lua_measured_open(L);
     ct__lua_timer_open(L);

@@ -57,15 +57,24 @@ static ct__lua_counter *new_counter(lua_State *L, ct__lua_counters *owner) {
 
 /* ---- the writer ---- */
 
-/* Its script is the stem of arg[0]. Globals may have metamethods that refuse unknown names, hence raw access. */
+/* Globals may have metamethods that refuse unknown names, hence raw access. */
+void ct__lua_push_program(lua_State *L) {
+    int top = lua_gettop(L);
+    lua_pushglobaltable(L);
+    lua_pushliteral(L, "arg");
+    if (lua_rawget(L, -2) != LUA_TTABLE || lua_rawgeti(L, -1, 0) != LUA_TSTRING) lua_pushnil(L);
+    lua_replace(L, top + 1);
+    lua_settop(L, top + 1);
+}
+
+/* Its script is the stem of arg[0]. */
 static int open_writer(lua_State *L, ct__lua_counters *counters) {
     const char *script = NULL;
     if (counters->closed) return CT_ENOMEM;
     if (counters->writer != NULL) return CT_OK;
     int top = lua_gettop(L);
-    lua_pushglobaltable(L);
-    lua_pushliteral(L, "arg");
-    if (lua_rawget(L, -2) == LUA_TTABLE && lua_rawgeti(L, -1, 0) == LUA_TSTRING) {
+    ct__lua_push_program(L);
+    if (!lua_isnil(L, -1)) {
         ct__lua_push_stem(L, lua_tostring(L, -1));
         script = lua_tostring(L, -1);
     }

@@ -46,6 +46,8 @@ typedef struct ct__lua_names {
 int ct__lua_open_counter(lua_State *L, const ct__lua_names *names);
 
 void ct__lua_push_key(lua_State *L, const ct_counter *handle);
+/* Pushes arg[0], or nil if there is none. */
+void ct__lua_push_program(lua_State *L);
 int ct__lua_counters_function(lua_State *L);
 
 /* ---- names.c ---- */
@@ -67,6 +69,7 @@ void ct__lua_push_stem(lua_State *L, const char *path);
 /* ---- sample.c ---- */
 
 void ct__lua_sample_open(lua_State *L);
+ct_sample *ct__lua_new_sample(lua_State *L); /* pushes a Sample; the caller fills it */
 void ct__lua_push_sample(lua_State *L, const ct_counter *handle);
 /* Pushes the field, if there is one of this name; returns 0 if not. */
 int ct__lua_push_sample_field(lua_State *L, const ct_sample *sample, const char *name);
@@ -79,6 +82,8 @@ void ct__lua_trace_open(lua_State *L);
 /* Calls codetimer.trace(event, key), if there is one. Raises nothing, whatever happens in there. */
 void ct__lua_trace(lua_State *L, const char *event, const ct_counter *handle);
 void ct__lua_trace_opened(lua_State *L, int status, const ct_counter *handle);
+/* Calls codetimer.trace("skipped", pattern, reason): a pattern of the members list is wrong. */
+void ct__lua_trace_skipped(lua_State *L, const char *pattern, const char *reason);
 /* Calls codetimer.trace("refused", member, reason). */
 void ct__lua_trace_refused(lua_State *L, int status, const char *member);
 

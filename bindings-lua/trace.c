@@ -69,6 +69,10 @@ void ct__lua_trace_refused(lua_State *L, int status, const char *member) {
     call_protected(L, "refused", NULL, member, ct_status_text(status));
 }
 
+void ct__lua_trace_skipped(lua_State *L, const char *pattern, const char *reason) {
+    call_protected(L, "skipped", NULL, pattern, reason);
+}
+
 /* ---- setting ---- */
 
 static void set_function(lua_State *L, int value) {

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * live.h: what the files about live counters offer each other: listing, reading and switching processes, and the
+ * members list of this one.
+ *
+ * What the core opens has to be closed also when Lua raises "not enough memory" in between; so it lies in a userdata as
+ * soon as it is open.
+ */
+#ifndef CT_LUA_LIVE_H
+#define CT_LUA_LIVE_H
+
+#include "counters.h"
+
+/* ---- process.c ---- */
+
+void ct__lua_live_open(lua_State *L);
+
+/* Pushes a box: what is put into it is released by "release" when the box is collected, or emptied. */
+typedef struct ct__lua_box {
+    void *content; /* or NULL */
+    void (*release)(void *content);
+} ct__lua_box;
+ct__lua_box *ct__lua_new_box(lua_State *L, void (*release)(void *content));
+void ct__lua_empty_box(ct__lua_box *box);
+
+/* Argument "arg" must be a string without a NUL byte. */
+const char *ct__lua_check_path(lua_State *L, int arg, const char *what);
+
+/* Pushes nil, "subject: message", or the message alone if there is no subject, and the code. Returns 3. */
+int ct__lua_refuse(lua_State *L, int status, const char *subject, const char *message);
+
+/* Pushes a box with the listing of the folder that is argument "arg", or nil. Returns NULL after pushing a refusal. */
+ct__lua_box *ct__lua_open_listing(lua_State *L, int arg);
+
+void ct__lua_push_process(lua_State *L, const ct_process *process);
+
+int ct__lua_processes(lua_State *L);
+int ct__lua_reap(lua_State *L);
+
+/* ---- attach.c ---- */
+
+/* The open segments of a process: one for each core in it, of which there are seldom two. None: closed. */
+enum { CT__LUA_VIEWS_MOST = 64 };
+typedef struct ct__lua_views {
+    int count;
+    ct_view *views[CT__LUA_VIEWS_MOST];
+} ct__lua_views;
+
+int ct__lua_attach(lua_State *L);
+
+/* ---- view.c ---- */
+
+void ct__lua_view_open(lua_State *L);
+/* Pushes a View that has no segment yet. */
+ct__lua_views *ct__lua_new_view(lua_State *L);
+void ct__lua_close_views(ct__lua_views *views);
+
+/* ---- settings.c ---- */
+
+enum { CT__LUA_MEMBERS_MOST = 65535 };
+
+/* A text of at most 65,535 bytes, or, if "none" is 1, nil: returns NULL. */
+const char *ct__lua_check_members(lua_State *L, int arg, int index, int none, size_t *length);
+
+/* Pushes a members list, or nil if there is none. Pushes nothing unless the status is CT_OK. */
+typedef int (*ct__lua_members_reader)(void *from, char *buffer, size_t size, size_t *length);
+int ct__lua_push_members(lua_State *L, ct__lua_members_reader read, void *from);
+
+void ct__lua_settings_open(lua_State *L);
+int ct__lua_configure(lua_State *L);
+int ct__lua_poll(lua_State *L);
+
+#endif
