@@ -48,7 +48,6 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         "completion", help="print a completion script", description='In ~/.bashrc: eval "$(codetimer completion bash)"'
     )
     parser.add_argument("what", choices=("bash", "pids"), help="the script, or the PIDs that it offers")
-    parser.set_defaults(run=run)
     return parser
 
 
@@ -95,4 +94,4 @@ def _kind(action: argparse.Action) -> str:
     if action.choices is not None:
         return "words " + " ".join(map(str, action.choices))
     name = str(action.metavar or action.dest).lower()
-    return {"pid": "pids", "file": "files"}.get(name, "")
+    return {"pid": "pids", "file": "files", "folder": "files"}.get(name, "")

@@ -37,7 +37,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("--duration", metavar="S", type=_duration, help="end after so many seconds")
     parser.add_argument("--flush", metavar="S", type=seconds, default=1.0, help="seconds between writes (1)")
     parser.add_argument("--size-limit", metavar="BYTES", type=_size, help="end when the file is so large; k, M, G")
-    parser.set_defaults(run=run)
+    parser.add_argument("--dir", metavar="FOLDER", help="where to look; else where your processes publish")
     return parser
 
 
@@ -72,7 +72,7 @@ class Recorder:
     def record(self) -> int:
         display = Display(self._args.duration)
         reason = ""
-        with Ending() as ending, Sampler(dead=False) as sampler:
+        with Ending() as ending, Sampler(directory=self._args.dir) as sampler:
             try:
                 reason = self._loop(ending, sampler, display)
                 self._flush()

@@ -25,7 +25,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("address", metavar="[HOST:]PORT", help="where to listen; HOST is 127.0.0.1, PORT 0 any free one")
     parser.add_argument("--by", choices=("process", "program"), default="process", help="what makes series (process)")
     parser.add_argument("--limit", metavar="N", type=_limit, default=1000, help="counters exported at most (1000)")
-    parser.set_defaults(run=run)
+    parser.add_argument("--dir", metavar="FOLDER", help="where to look; else where your processes publish")
     return parser
 
 
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
         from codetimer.cli.metrics import ProcessCollector
     except ImportError:
         raise Refused('serve needs prometheus_client: pip install "codetimer-native[prometheus]"') from None
-    with Ending() as ending, Sampler(dead=True) as sampler:
+    with Ending() as ending, Sampler(directory=args.dir, dead=True) as sampler:
         registry = CollectorRegistry(auto_describe=False)
         registry.register(ProcessCollector(sampler, args.by == "program", args.limit))
         try:

@@ -56,7 +56,6 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("--run", type=int, dest="number", metavar="N", help="only this run of those in the file")
     parser.add_argument("--values", action="store_true", help="all values instead of a summary")
     parser.add_argument("--json", action="store_true", help="as JSON, durations in ns")
-    parser.set_defaults(run=run)
     return parser
 
 

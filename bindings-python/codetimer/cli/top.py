@@ -48,7 +48,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("--interval", metavar="S", type=seconds, default=1.0, help="seconds between looks (1)")
     parser.add_argument("--pid", type=int, action="append", help="only this process; may be repeated")
     parser.add_argument("--json", action="store_true", help="one interval as JSON")
-    parser.set_defaults(run=run)
+    parser.add_argument("--dir", metavar="FOLDER", help="where to look; else where your processes publish")
     return parser
 
 
@@ -92,7 +92,7 @@ def _select(rows: Sequence[Row], wanted: Sequence[paths.Path]) -> list[Row]:
 
 
 def _run_once(args: argparse.Namespace, wanted: Sequence[paths.Path]) -> int:
-    with Sampler(pids=args.pid) as sampler:
+    with Sampler(directory=args.dir, pids=args.pid) as sampler:
         sampler.sample()
         time.sleep(args.interval)
         snapshot = sampler.sample()
@@ -145,7 +145,7 @@ def _mark(row: Row, troubles: dict[Identity, str]) -> str:
 def _run_on_terminal(args: argparse.Namespace, wanted: Sequence[paths.Path]) -> int:
     from codetimer.cli.terminal import Terminal
 
-    with Sampler(pids=args.pid, dead=True) as sampler, Terminal() as screen:
+    with Sampler(directory=args.dir, pids=args.pid, dead=True) as sampler, Terminal() as screen:
         top = Top(args.interval, symbols(sys.stdout))
         due = time.monotonic()
         try:

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of the command line share: measured processes, the command itself, and a terminal to run it in."""
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+
+import codetimer
+
+LIBRARY = str(Path(codetimer.__file__).parent.parent)
+TIMEOUT_S = 30
+
+# A process with a busy counter, one that fails now and then, and one that was called once. Each line on its standard
+# input is answered with what it knows itself: calls, and the nanoseconds they took, of the first two.
+WORKER = """
+import sys, threading, time
+import codetimer
+truth = {"calls": 0, "total_ns": 0}
+
+@codetimer.measured(name="shop.handle", help="Handles an order.")
+def handle():
+    time.sleep(0.004)
+
+@codetimer.measured(name="shop.fail")
+def fail():
+    time.sleep(0.001)
+    raise ValueError
+
+@codetimer.measured(name="shop.once")
+def once():
+    pass
+
+def call():
+    began = time.perf_counter_ns()
+    handle()
+    truth["total_ns"] += time.perf_counter_ns() - began
+    truth["calls"] += 1
+    try:
+        fail()
+    except ValueError:
+        pass
+
+def answer():
+    for line in sys.stdin:
+        print(truth["calls"], truth["total_ns"], time.perf_counter_ns(), flush=True)
+
+once()
+call()
+threading.Thread(target=answer, daemon=True).start()
+print("ready", flush=True)
+while True:
+    call()
+"""
+
+
+def environment(folder, **more):
+    kept = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES")}
+    kept |= {"PYTHONPATH": LIBRARY, "CODETIMER_DIR": str(folder), "PYTHONIOENCODING": "utf-8", "TERM": "xterm"}
+    return kept | more
+
+
+class Worker:
+    """A measured process, until the end of the with statement."""
+
+    def __init__(self, folder, code=WORKER, **more):
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            env=environment(folder, **more),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.pid = self.process.pid
+        assert self.process.stdout.readline() == "ready\n"
+
+    def truth(self):
+        """Calls, their nanoseconds, and when."""
+        self.process.stdin.write("?\n")
+        self.process.stdin.flush()
+        return [int(number) for number in self.process.stdout.readline().split()]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc_info):
+        self.process.kill()
+        self.process.communicate()
+
+
+def command(*arguments):
+    return [sys.executable, "-m", "codetimer", *map(str, arguments)]
+
+
+def run(folder, *arguments, **options):
+    """The command, to its end."""
+    more = options.pop("env", {})
+    return subprocess.run(
+        command(*arguments), env=environment(folder, **more), capture_output=True, text=True, timeout=60, **options
+    )
+
+
+def wait_for(condition, what="it"):
+    """Its first result that is true."""
+    end = time.monotonic() + TIMEOUT_S
+    while time.monotonic() < end:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.02)
+    raise AssertionError(f"waited {TIMEOUT_S} s in vain for {what}")
+
+
+class Screen:
+    """A program in a terminal of its own, as a person sees it: just as much of a terminal as our programs use."""
+
+    def __init__(self, arguments, env, size=(120, 24)):
+        self.columns, self.lines = size
+        self.cells, self.at = {}, (0, 0)
+        self.overflowed = False
+        self.cursor = True
+        self.alternate = False
+        self.raw = ""
+        self.pid, self.master = pty.fork()
+        if self.pid == 0:
+            os.execve(arguments[0], arguments, env)
+        self.resize(*size)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc_info):
+        if self.pid:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        os.close(self.master)
+
+    def resize(self, columns, lines):
+        self.columns, self.lines = columns, lines
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def modes(self):
+        """Of the terminal, as the next program would find it."""
+        return termios.tcgetattr(self.master)
+
+    def press(self, keys):
+        os.write(self.master, keys.encode())
+
+    def read(self, seconds=0.05):
+        """Takes what the program has written so far."""
+        while select.select([self.master], [], [], seconds)[0]:
+            try:
+                data = os.read(self.master, 65536)
+            except OSError:  # the program has ended
+                return False
+            if not data:
+                return False
+            text = data.decode(errors="replace")
+            self.raw += text
+            self._show(text)
+        return True
+
+    def text(self):
+        self.read()
+        return "\n".join(self.line(number) for number in range(self.lines))
+
+    def line(self, number):
+        row = self.cells.get(number, {})
+        return "".join(row.get(column, " ") for column in range(max(row, default=-1) + 1)).rstrip()
+
+    def wait(self, pattern):
+        """The match of the pattern, once it is on the screen."""
+        return wait_for(lambda: re.search(pattern, self.text()), f"{pattern!r} on the screen:\n{self.text()}")
+
+    def ended(self):
+        """Its exit code: negative for a signal."""
+        def reap():
+            self.read()
+            return os.waitpid(self.pid, os.WNOHANG)
+
+        pid, status = wait_for(lambda: (lambda found: found if found[0] else None)(reap()), "its end")
+        self.pid = 0
+        return os.waitstatus_to_exitcode(status)
+
+    def _show(self, text):
+        for match in re.finditer(r"\x1b\[([?0-9;]*)([A-Za-z])|([\r\n])|([^\x1b])", text):
+            values, what, control, character = match.groups()
+            row, column = self.at
+            if character:
+                self.overflowed |= column >= self.columns or row >= self.lines
+                self.cells.setdefault(row, {})[column] = character
+                self.at = (row, column + 1)
+            elif control:
+                self.at = (row, 0) if control == "\r" else (row + 1, column)
+            else:
+                self._obey(what, values, row, column)
+
+    def _obey(self, what, values, row, column):
+        if what == "H":
+            numbers = [int(each) for each in (values or "1;1").split(";")]
+            self.at = (numbers[0] - 1, numbers[1] - 1)
+        elif what == "K":
+            line = self.cells.get(row, {})
+            self.cells[row] = {each: line[each] for each in line if each < column}
+        elif what == "J":
+            kept = 0 if values == "2" else row
+            self.cells = {each: self.cells[each] for each in self.cells if each < kept}
+        elif values in ("?25", "?1049"):
+            name = "cursor" if values == "?25" else "alternate"
+            setattr(self, name, what == "h")
