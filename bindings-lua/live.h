@@ -57,9 +57,9 @@ void ct__lua_close_views(ct__lua_views *views);
 
 /* ---- settings.c ---- */
 
-enum { CT__LUA_MEMBERS_MOST = 65535 };
+enum { CT__LUA_MEMBERS_MOST = 65536 };
 
-/* A text of at most 65,535 bytes, or, if "none" is 1, nil: returns NULL. */
+/* A text of at most 65,536 bytes, or, if "none" is 1, nil: returns NULL. */
 const char *ct__lua_check_members(lua_State *L, int arg, int index, int none, size_t *length);
 
 /* Pushes a members list, or nil if there is none. Pushes nothing unless the status is CT_OK. */

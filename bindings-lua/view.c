@@ -201,7 +201,7 @@ static int refuse_control(lua_State *L, int status, ct_view *view) {
     const char *message = status == CT_ENOENT  ? "the process has ended: its counters cannot be switched"
                           : status == CT_EPERM ? "only the same user, or root, can switch its counters"
                           : status == CT_EINVAL
-                              ? "its list would be longer than 65,535 bytes, or the segment is damaged"
+                              ? "its list would be longer than 65,536 bytes, or the segment is damaged"
                               : ct_status_text(status);
     return ct__lua_refuse(L, status, process.path, message);
 }
