@@ -4,7 +4,7 @@
  *
  * A process has a segment for each core in it, that is for each language that measures. A pid alone may name several
  * processes: one that lives and others that are dead, or, in a folder that containers share, two that live. The living
- * one is meant, else the one that began last.
+ * one is meant, else the one that began last. Dead segments of a process that lives are of before an exec.
  */
 #include "live.h"
 
@@ -102,8 +102,8 @@ static const ct_process *choose(const candidates *all) {
     const ct_process *best = &all->found[0];
     for (size_t i = 1; i < all->count; i++) {
         const ct_process *other = &all->found[i];
-        if (other->start_time == best->start_time) continue;
-        if (other->state == CT_SEGMENT_LIVE && best->state == CT_SEGMENT_LIVE) {
+        int both_live = other->state == CT_SEGMENT_LIVE && best->state == CT_SEGMENT_LIVE;
+        if (both_live && other->start_time != best->start_time) {
             PyErr_Format(PyExc_ValueError,
                          "two processes with pid %lld are alive (%s and %s): give the Process of the one you mean",
                          (long long)best->pid, best->path, other->path);
@@ -146,7 +146,7 @@ static int open_views(const candidates *all, const ct_process *chosen, ctpy_view
     }
     for (size_t i = 0; i < all->count; i++) {
         ct_process process;
-        if (all->found[i].start_time != chosen->start_time) continue;
+        if (all->found[i].start_time != chosen->start_time || all->found[i].state != chosen->state) continue;
         int status = ct_view_open(all->found[i].path, &views->views[views->count], &process);
         if (status == CT_OK) views->count++;
         if (status == CT_OK || status == CT_ENOENT) continue;

@@ -94,6 +94,8 @@ class _Watched:
         if samples.keys() != self.help.keys():
             self.help = {key: info.help for key, info in self.view.counters.items()}
         process, busy = self.view.process, self.view.busy
+        if process.pid is None:
+            return  # damaged since it was opened
         for key in sorted(samples):
             before = self.samples.get(key)
             if key in busy and before is not None:
@@ -135,6 +137,8 @@ class Sampler:
         rows: list[Row] = []
         processes: list[Process] = []
         for identity in sorted(found):
+            live = [process for process in found[identity] if process.state == "live"]
+            found[identity] = live or found[identity]  # dead ones beside them are from before an exec
             watched = self._watch(identity, found[identity], problems)
             if watched is not None:
                 rows.extend(watched.sample())
@@ -162,8 +166,8 @@ class Sampler:
         self, identity: tuple[int, int], segments: list[Process], problems: list[Process]
     ) -> _Watched | None:
         watched = self._watched.get(identity)
-        paths = {process.path for process in segments}
-        if watched is not None and {process.path for process in watched.view.segments} == paths:
+        now = {(process.path, process.state) for process in segments}
+        if watched is not None and {(process.path, process.state) for process in watched.view.segments} == now:
             return watched
         try:
             view = codetimer.attach(segments[0], directory=self._directory)
@@ -174,7 +178,7 @@ class Sampler:
             return None
         if watched is None:
             watched = self._watched[identity] = _Watched(view)
-        else:  # another language of the process has begun to publish
+        else:  # another language of the process has begun to publish, or its file was made anew
             watched.view.close()
             watched.view = view
         return watched
