@@ -46,9 +46,9 @@ typedef struct ct__lua_names {
 int ct__lua_open_counter(lua_State *L, const ct__lua_names *names);
 
 void ct__lua_push_key(lua_State *L, const ct_counter *handle);
+int ct__lua_counters_function(lua_State *L);
 /* Pushes arg[0], or nil if there is none. */
 void ct__lua_push_program(lua_State *L);
-int ct__lua_counters_function(lua_State *L);
 
 /* ---- names.c ---- */
 
@@ -69,8 +69,9 @@ void ct__lua_push_stem(lua_State *L, const char *path);
 /* ---- sample.c ---- */
 
 void ct__lua_sample_open(lua_State *L);
-ct_sample *ct__lua_new_sample(lua_State *L); /* pushes a Sample; the caller fills it */
 void ct__lua_push_sample(lua_State *L, const ct_counter *handle);
+/* Puts a Sample in place of its key, which is on top of the stack; the caller fills it. */
+ct_sample *ct__lua_new_sample(lua_State *L);
 /* Pushes the field, if there is one of this name; returns 0 if not. */
 int ct__lua_push_sample_field(lua_State *L, const ct_sample *sample, const char *name);
 int ct__lua_push_percentile(lua_State *L, const ct_sample *sample, int arg);
@@ -82,10 +83,10 @@ void ct__lua_trace_open(lua_State *L);
 /* Calls codetimer.trace(event, key), if there is one. Raises nothing, whatever happens in there. */
 void ct__lua_trace(lua_State *L, const char *event, const ct_counter *handle);
 void ct__lua_trace_opened(lua_State *L, int status, const ct_counter *handle);
-/* Calls codetimer.trace("skipped", pattern, reason): a pattern of the members list is wrong. */
-void ct__lua_trace_skipped(lua_State *L, const char *pattern, const char *reason);
 /* Calls codetimer.trace("refused", member, reason). */
 void ct__lua_trace_refused(lua_State *L, int status, const char *member);
+/* Calls codetimer.trace("skipped", pattern, reason): a pattern of the members list is wrong. */
+void ct__lua_trace_skipped(lua_State *L, const char *pattern, const char *reason);
 
 /* ---- measured.c, timer.c, report.c ---- */
 

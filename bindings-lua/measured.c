@@ -152,18 +152,17 @@ static int find_outcome(lua_State *L, const token *t) {
     return now == NULL || is_under_way(L, frame) ? CT_CANCELLED : CT_FAILED;
 }
 
-/* Returns 1 if the call was counted. */
-static int end_active(token *t, int outcome) {
-    int open = t->active && t->counter->handle != NULL;
+static void end_active(token *t, int outcome) {
+    if (t->active && t->counter->handle != NULL) ct_leave(t->counter->handle, &t->call, outcome);
     t->active = 0;
-    return open && ct_leave(t->counter->handle, &t->call, outcome) >= 0;
 }
 
 /* Returns 0 if the token must not be used again: it has been finalized, and Lua does that once. */
 static int end_unusually(lua_State *L, token *t) {
     if (!t->active) return 0;
-    int counted = end_active(t, find_outcome(L, t));
-    if (counted && t->traced_frame != NULL) ct__lua_trace(L, "increment", t->counter->handle);
+    int traced = t->traced_frame != NULL && t->counter->handle != NULL;
+    end_active(t, find_outcome(L, t));
+    if (traced) ct__lua_trace(L, "increment", t->counter->handle);
     return 1;
 }
 

@@ -99,20 +99,20 @@ int ct__lua_push_percentile(lua_State *L, const ct_sample *sample, int arg) {
 
 /* ---- the userdata ---- */
 
-ct_sample *ct__lua_new_sample(lua_State *L) {
+static ct_sample *new_sample(lua_State *L) {
     ct_sample *sample = lua_newuserdatauv(L, sizeof *sample, 0);
     luaL_setmetatable(L, SAMPLE_TYPE);
     return sample;
 }
 
-void ct__lua_push_sample(lua_State *L, const ct_counter *handle) { ct_counter_sample(handle, ct__lua_new_sample(L)); }
+void ct__lua_push_sample(lua_State *L, const ct_counter *handle) { ct_counter_sample(handle, new_sample(L)); }
 
 static int sample_percentile(lua_State *L) { return ct__lua_push_percentile(L, luaL_checkudata(L, 1, SAMPLE_TYPE), 2); }
 
 /* now:difference(before) */
 static int sample_difference(lua_State *L) {
     const ct_sample *now = luaL_checkudata(L, 1, SAMPLE_TYPE), *before = luaL_checkudata(L, 2, SAMPLE_TYPE);
-    int status = ct_sample_difference(now, before, ct__lua_new_sample(L));
+    int status = ct_sample_difference(now, before, new_sample(L));
     return status == CT_OK ? 1 : ct__lua_fail(L, status);
 }
 
@@ -126,6 +126,14 @@ static int sample_index(lua_State *L) {
     else
         return ct__lua_push_sample_field(L, sample, name);
     return 1;
+}
+
+ct_sample *ct__lua_new_sample(lua_State *L) {
+    int key = lua_gettop(L);
+    ct_sample *sample = new_sample(L);
+    lua_copy(L, -1, key);
+    lua_settop(L, key);
+    return sample;
 }
 
 void ct__lua_sample_open(lua_State *L) {

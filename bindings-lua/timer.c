@@ -17,8 +17,8 @@ static void stop_timer(lua_State *L, int outcome) {
     timer *t = luaL_checkudata(L, 1, TIMER_TYPE);
     ct_counter *handle = t->counter != NULL ? t->counter->handle : NULL;
     if (t->running && handle != NULL) {
-        int counted = ct_leave(handle, &t->call, outcome) >= 0;
-        if (counted && !t->counter->plain) ct__lua_trace(L, "increment", handle);
+        ct_leave(handle, &t->call, outcome);
+        if (!t->counter->plain) ct__lua_trace(L, "increment", handle);
     }
     t->running = 0;
 }

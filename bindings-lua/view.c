@@ -119,6 +119,7 @@ static void add_to_samples(lua_State *L, const ct_sample *sample) {
         return;
     }
     lua_pop(L, 1);
+    lua_pushvalue(L, -1);
     *ct__lua_new_sample(L) = *sample;
     lua_rawset(L, -3);
 }
