@@ -184,11 +184,13 @@ class Screen:
 
     def ended(self):
         """Its exit code: negative for a signal."""
+
         def reap():
             self.read()
-            return os.waitpid(self.pid, os.WNOHANG)
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            return [status] if pid else None
 
-        pid, status = wait_for(lambda: (lambda found: found if found[0] else None)(reap()), "its end")
+        (status,) = wait_for(reap, "its end")
         self.pid = 0
         return os.waitstatus_to_exitcode(status)
 

@@ -11,7 +11,6 @@ import time
 
 import pytest
 from cli_processes import Screen, Worker, command, environment, run, wait_for
-
 from codetimer.cli.sampling import Row
 from codetimer.cli.table import BY_DIGIT, Layout, Order
 from codetimer.cli.text import Symbols, cells, cut, duration, number, printable

@@ -281,7 +281,7 @@ class Top:
         column = self._order.column
         parts = [
             f"codetimer top, every {self._interval:g} s",
-            f"{self._processes} processes",
+            f"{self._processes} process{'' if self._processes == 1 else 'es'}",
             f"{shown} of {len(self._rows)} counters",
             f"by {'name' if column is None else column.title}{' upwards' if self._order.ascending else ''}",
         ]
