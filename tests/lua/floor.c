@@ -38,3 +38,16 @@ int luaopen_floor(lua_State *L) {
     lua_pushcclosure(L, begin_call, 1);
     return 1;
 }
+
+/* For bench_disabled.lua: a function that does nothing. */
+static int do_nothing(lua_State *L) {
+    (void)L;
+    return 0;
+}
+
+int luaopen_empty(lua_State *L);
+
+int luaopen_empty(lua_State *L) {
+    lua_pushcfunction(L, do_nothing);
+    return 1;
+}
