@@ -128,4 +128,118 @@ function codetimer.thread_cycles() end
 ---@return integer
 function codetimer.now_ns() end
 
+---A process that publishes counters, or what is left of one. Of a segment that is unusable only path, state and reason
+---are there.
+---@class codetimer.Process
+---@field path string of its segment
+---@field state "live"|"dead"|"unusable" dead: it ended, the values are its last; unusable: see reason
+---@field pid integer?
+---@field start_time integer? as the system counts it; with the pid it names one process
+---@field uid integer? whose it is
+---@field program string? nil if it did not tell
+---@field host string? its language, as "Lua 5.4"
+---@field clock string? "tsc", "monotonic", ...
+---@field counters integer? how many it has
+---@field refused integer? how often a counter could not be made
+---@field last_refused string? the key of the last one that could not be made, cut to fit
+---@field heartbeat_age_ns integer? since its last sign of life; a process that measures nothing gives none
+---@field reason string? why it is unusable, or what is missing in it
+
+---The processes that publish counters, in no order.
+---@param directory? string default: where the processes of this user publish
+---@return codetimer.Process[]? processes
+---@return string? message
+---@return string? code
+function codetimer.processes(directory) end
+
+---Deletes what a dead process has left.
+---@param path string of its segment
+---@return true? reaped
+---@return string? message
+---@return string? code "CT_EPERM": its process lives, or it is not yours; "CT_ENOENT", "CT_EINVAL", "CT_EOS"
+function codetimer.reap(path) end
+
+---@class codetimer.CounterInfo
+---@field key string "category/member"
+---@field enabled boolean whether it counts
+---@field help string? a sentence for readers
+
+---The counters of another process, or of this one, seen from outside. Where several languages in a process measure, their
+---counters are joined by key. When the process has ended, its last values stay readable. To be closed: by close, at the
+---end of the block of a to-be-closed variable, or by the collector. A closed view raises an error, but for closed.
+---@class codetimer.View
+---@field process codetimer.Process as it is now
+---@field segments codetimer.Process[] all its segments: one for each language in it that measures
+---@field counters table<string, codetimer.CounterInfo> by key, also disabled ones
+---@field members string? its members list; nil: it has none
+---@field acknowledged boolean it has taken notice of the latest list: counters that it makes from now on follow it
+---@field busy table<string, true> keys whose writer was in the way at the last sample: their values are older
+---@field closed boolean
+local View = {}
+
+---The values of all its counters now, by key.
+---@param buckets? boolean default true; reading is quicker without, but there are no percentiles then
+---@return table<string, codetimer.Sample>
+function View:sample(buckets) end
+
+---Switches on what these patterns match, at once, and for counters to come.
+---@param members string patterns, as in a members list
+---@return true? done
+---@return string? message
+---@return string? code "CT_ENOENT": it has ended; "CT_EPERM": another user's; "CT_EINVAL": its list would be too long
+function View:enable(members) end
+
+---Switches off what these patterns match.
+---@param members string
+---@return true? done
+---@return string? message
+---@return string? code as of enable
+function View:disable(members) end
+
+---Sets its members list.
+---@param members string? nil: no list, all is measured
+---@return true? done
+---@return string? message
+---@return string? code as of enable
+function View:set_members(members) end
+
+---Lets go of the process. Can be called twice.
+function View:close() end
+
+---Opens the counters of a process.
+---@param pid integer|codetimer.Process
+---@param directory? string as in processes
+---@return codetimer.View? view
+---@return string? message
+---@return string? code "CT_ENOENT": there is no such process, or it has measured nothing yet; "CT_EPERM", "CT_EINVAL"
+function codetimer.attach(pid, directory) end
+
+---@class codetimer.Match
+---@field pattern string as written
+---@field hits integer how many counters of this process it matches
+---@field problem string? why it is skipped; nil: it is not
+
+---What decides which members of this process are measured. Each field is read when it is asked for.
+---@class codetimer.Settings
+---@field members string? the members list in force; nil: there is none, all is measured
+---@field source "environment"|"configure"|"controller"|nil who wrote it: CODETIMER_MEASURE, configure, or from outside
+---@field matches codetimer.Match[] in the order of the list
+
+---@class codetimer.ConfigureOptions
+---@field members? string patterns separated by ";" or newlines, at most 65,536 bytes: "*" stands for any characters, "?"
+---for one, "!" in front excludes, "#" begins a comment, the last pattern that matches decides; a list that begins with
+---"!" starts from all. A pattern that is wrong is skipped and told to codetimer.trace as "skipped"
+
+---Sets the members list of this process, if one is given: only the members that it selects are measured.
+---@param options? codetimer.ConfigureOptions
+---@return codetimer.Settings? settings
+---@return string? message
+---@return string? code
+function codetimer.configure(options) end
+
+---Does what is due of the housekeeping: takes notice of a list set from outside, shows others that this process lives.
+---Measured calls do so by themselves; a program that makes none for long may call it from time to time.
+---@return integer changes how often the members list has changed
+function codetimer.poll() end
+
 return codetimer
