@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: MIT
+"""Guards View and configure: what is read from outside is what the program measured, switching acts at once, and the
+measured process gets no thread and no descriptor from being measured or watched."""
+
+import fcntl
+import itertools
+import os
+import struct
+import threading
+import time
+
+import codetimer
+import pytest
+from live import command, descriptors, program, sample, threads, wait_until
+
+F = "__main__/__main__.f"
+
+LOOP = """
+import random, threading
+random.seed(4)
+stop = False
+calls = total = 0
+@codetimer.measured(help="sleeps")
+def f(): time.sleep(random.uniform(0.0005, 0.0015))
+@codetimer.measured
+def g(): pass
+def loop():
+    global calls, total
+    while not stop:
+        start = time.perf_counter_ns()
+        f()
+        total += time.perf_counter_ns() - start
+        calls += 1
+thread = threading.Thread(target=loop)
+say("ready")
+hear()
+thread.start()
+g()
+say("running")
+while (line := hear()) == "facts":
+    say(calls, total)
+stop = True
+thread.join()
+say(calls, total, codetimer.counters["__main__.f"].calls)
+hear()
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    tmp_path.chmod(0o700)
+    return tmp_path
+
+
+@pytest.fixture
+def running(folder):
+    with program(LOOP, folder) as measured:
+        measured.hear()
+        measured.say()
+        measured.hear()
+        yield measured
+
+
+# ---- reading ----
+
+
+def test_true_averages_and_nothing_added_to_the_process(folder):
+    with program(LOOP, folder) as measured:
+        measured.hear()
+        before = descriptors(measured.pid), threads(measured.pid)
+        measured.say()
+        measured.hear()
+        with codetimer.attach(measured.pid, directory=folder) as view:
+            first = view.sample()[F]
+            time.sleep(1)
+            second = view.sample()[F]
+            assert (descriptors(measured.pid), threads(measured.pid) - 1) == before  # 1: the program's own
+            measured.say("stop")
+            calls, total, counted = map(int, measured.hear().split())
+            last = view.sample()[F]
+        assert last.calls == counted == calls
+        assert last.total_ns == pytest.approx(total, rel=0.02)
+        assert last.average_ns == pytest.approx(total / calls, rel=0.02)
+        window = second - first
+        assert window.calls > 100 and window.average_ns == pytest.approx(total / calls, rel=0.2)
+        assert window.percentile(50) == pytest.approx(window.average_ns, rel=0.3)
+        assert sum(last.buckets) == calls and type(last) is codetimer.Sample
+
+
+def test_counters_and_their_help(running, folder):
+    with codetimer.attach(running.pid, directory=folder) as view:
+        infos = view.counters
+        assert infos == {F: (F, True, "sleeps"), F[:-1] + "g": (F[:-1] + "g", True, "")}
+        assert view.sample().keys() == infos.keys()
+        assert type(infos[F]) is codetimer.CounterInfo
+
+
+def test_without_buckets(running, folder):
+    with codetimer.attach(running.pid, directory=folder) as view:
+        wait_until(lambda: view.sample()[F].calls > 5)
+        quick = view.sample(buckets=False)[F]
+        assert quick.calls > 5 and quick.percentile(50) is None and not any(quick.buckets)
+        assert view.sample(True)[F].percentile(50) > 0
+
+
+def test_removed_and_reset(folder):
+    code = """
+a, b = (codetimer.timer(name).counter for name in "ab")
+a.record(5); b.record(5)
+say("ready")
+hear()
+a.remove(); b.reset(); b.record(7)
+say("done")
+hear()
+"""
+    with program(code, folder) as measured:
+        measured.hear()
+        with codetimer.attach(measured.pid, directory=folder) as view:
+            before = view.sample()
+            assert {key.rpartition("/")[2] for key in before} == {"a", "b"}
+            measured.say()
+            measured.hear()
+            (key, after), = view.sample().items()
+            assert (after.calls, after.total_ns) == (1, 7) and key.endswith("/b")
+            with pytest.raises(ValueError, match="was reset"):
+                _ = after - before[key]
+
+
+def test_names_of_all_kinds(folder):
+    names = ["grün.x", "a\x1b[31m\nb", "x" * 60_000, "\udc80.y", "a/b/c;d!e#f*g?h\\"]
+    code = "for i, name in enumerate(eval(hear())):\n    codetimer.timer(name, category='k').counter.record(i)\nsay(1)\nhear()"
+    with program(code, folder) as measured:
+        measured.say(ascii(names))
+        measured.hear()
+        with codetimer.attach(measured.pid, directory=folder) as view:
+            samples = view.sample()
+            expected = ["k/" + name.encode("utf-8", "backslashreplace").decode() for name in names]
+            assert [samples[key].total_ns for key in expected] == list(range(len(names)))
+            assert list(view.counters) == list(samples)
+
+
+def test_many_counters(folder):
+    code = """
+for i in range(20_000):
+    codetimer.timer(f"many.n{i}").counter.record(i) if i < 16_384 else codetimer.timer(f"many.n{i}")
+say(1)
+hear()
+"""
+    with program(code, folder) as measured:
+        measured.hear()
+        with codetimer.attach(measured.pid, directory=folder) as view:
+            samples = view.sample(buckets=False)
+            assert len(samples) == 16_384 and sum(each.total_ns for each in samples.values()) == sum(range(16_384))
+            process = view.process
+            assert process.counters == 16_384 and process.refused == 20_000 - 16_384
+            assert process.last_refused == "many/many.n19999"
+
+
+# ---- switching ----
+
+
+def facts(measured):
+    measured.say("facts")
+    return int(measured.hear().split()[0])
+
+
+def test_disable_and_enable_act_within_a_second(running, folder):
+    with codetimer.attach(running.pid, directory=folder) as view:
+        wait_until(lambda: view.sample()[F].calls > 5)
+        view.disable("*.f")
+        disabled = view.sample()[F]
+        assert not disabled.enabled and not view.counters[F].enabled
+        before = facts(running)
+        time.sleep(0.2)
+        assert facts(running) > before + 20  # it goes on, unmeasured
+        assert view.sample()[F].calls <= disabled.calls + 1
+        view.enable("*.f")
+        moment = time.monotonic()
+        wait_until(lambda: view.sample()[F].calls > disabled.calls + 5)
+        assert time.monotonic() - moment < 1
+        assert view.members == "*;*.f"
+        wait_until(lambda: view.acknowledged, 2.5)
+
+
+def test_set_members(running, folder):
+    with codetimer.attach(running.pid, directory=folder) as view:
+        assert view.members is None
+        for text, f, g in (("*.f", True, False), ("", False, False), ("!*.f", False, True), (None, True, True)):
+            view.set_members(text)
+            assert view.members == text
+            assert [info.enabled for info in view.counters.values()] == [f, g], text
+        for wrong in (5, b"x", ["x"]):
+            for switch in (view.enable, view.disable, view.set_members):
+                with pytest.raises(TypeError, match="members must be a str"):
+                    switch(wrong)
+        with pytest.raises(TypeError):
+            view.enable(None)
+        for switch in (view.enable, view.disable, view.set_members):
+            with pytest.raises(ValueError, match="65,536"):
+                switch("x" * 65_537)
+        view.set_members("y" * 65_000)
+        with pytest.raises(ValueError, match="65,536"):
+            view.enable(";".join(f"{i:>600}" for i in range(2)) + "z" * 600)
+        assert view.members == "y" * 65_000
+
+
+def test_members_from_the_environment_and_from_inside(folder):
+    code = """
+settings = codetimer.configure()
+say(settings.members, settings.source)
+@codetimer.measured
+def f(): pass
+@codetimer.measured
+def g(): pass
+f(); g()
+say([counter.calls for counter in codetimer.counters.values()])
+say(settings.matches)
+hear()
+settings = codetimer.configure(members="g*; *.g; f\\\\")
+f(); g()
+say([counter.calls for counter in codetimer.counters.values()], settings.source, settings.matches)
+hear()
+say(settings.members, settings.source)
+codetimer.configure("*")
+say(settings.source)
+"""
+    with program(code, folder, CODETIMER_MEASURE="*.f") as measured:
+        assert measured.hear() == "*.f environment"
+        assert measured.hear() == "[1, 0]"
+        assert measured.hear() == "[('*.f', 1, None)]"
+        with codetimer.attach(measured.pid, directory=folder) as view:
+            assert view.members == "*.f"
+            measured.say()
+            problem = "'it ends in a backslash, which quotes nothing'"
+            assert measured.hear() == f"[1, 1] configure [('g*', 0, None), ('*.g', 1, None), ('f\\\\', 0, {problem})]"
+            view.enable("*.f")
+            measured.say()
+            assert measured.hear().endswith(";*.f controller")
+            assert measured.hear() == "configure"
+        measured.end()
+        told = measured.popen.stderr.read()
+        assert "members pattern skipped: 'f\\\\' at byte 9: " + problem[1:-1] in told
+
+
+def test_configure_arguments():
+    for wrong in (5, b"x", ["x"]):
+        with pytest.raises(TypeError, match="members must be a str"):
+            codetimer.configure(wrong)
+    with pytest.raises(ValueError, match="65,536"):
+        codetimer.configure("x" * 65_537)
+    for option in ("file", "provider"):
+        with pytest.raises(NotImplementedError, match="are not there yet"):
+            codetimer.configure(**{option: "x"})
+    assert repr(codetimer.configure()).startswith("<codetimer.Settings: members ")
+
+
+# ---- the life of a view ----
+
+
+def test_closed(running, folder):
+    with codetimer.attach(running.pid, directory=folder) as view:
+        assert not view.closed and repr(view) == f"<codetimer.View of process {running.pid}: 2 counters>"
+    assert view.closed and repr(view) == "<codetimer.View closed>"
+    view.close()
+    for use in (
+        view.sample, lambda: view.process, lambda: view.segments, lambda: view.counters, lambda: view.members,
+        lambda: view.acknowledged, lambda: view.enable("*"), view.__enter__,
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="the view is closed"):
+            use()
+    with pytest.raises(TypeError):
+        codetimer.View()
+
+
+def test_a_view_leaves_no_descriptor(running, folder):
+    before = os.listdir("/proc/self/fd")
+    for _ in range(5):
+        with codetimer.attach(running.pid, directory=folder) as view:
+            view.sample()
+            view.enable("*")
+            codetimer.processes(folder)
+    assert os.listdir("/proc/self/fd") == before
+
+
+def test_a_controller_that_has_to_wait_lets_other_threads_run(running, folder):
+    with codetimer.attach(running.pid, directory=folder) as view:
+        file = os.open(view.process.path, os.O_RDWR)
+        lock = struct.pack("hhlli", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
+        fcntl.fcntl(file, 37, lock)  # F_OFD_SETLK: as a controller that is stopped half-way would hold it
+        waiting = threading.Thread(target=view.disable, args=("*.f",))
+        waiting.start()
+        time.sleep(0.2)
+        assert waiting.is_alive()
+        for use in (view.sample, view.close, lambda: view.process):
+            with pytest.raises(RuntimeError, match="in use by another thread"):
+                use()
+        os.close(file)
+        waiting.join(10)
+        assert not waiting.is_alive() and not view.counters[F].enabled
+
+
+def test_two_controllers_at_once(running, folder):
+    def switch(names):
+        with codetimer.attach(running.pid, directory=folder) as view:
+            for name, _ in zip(itertools.cycle(names), range(50), strict=False):
+                view.enable(name)
+
+    with codetimer.attach(running.pid, directory=folder) as view:
+        view.set_members("none")
+        both = [threading.Thread(target=switch, args=(names,)) for names in (["a", "b"], ["c", "d"])]
+        for each in both:
+            each.start()
+        for each in both:
+            each.join()
+        assert sorted(view.members.split(";")) == ["a", "b", "c", "d", "none"]
+
+
+def test_a_controller_that_is_killed_leaves_a_whole_text(running, folder):
+    code = f"""
+with codetimer.attach({running.pid}, directory={str(folder)!r}) as view:
+    say("go")
+    while True:
+        view.set_members("a" * 30000); view.set_members("b" * 60000)
+"""
+    for delay in (0.0, 0.003, 0.01, 0.02, 0.05):
+        with program(code, folder) as controller:
+            controller.hear()
+            time.sleep(delay)
+            controller.popen.kill()
+            controller.popen.wait()
+        with codetimer.attach(running.pid, directory=folder) as view:
+            assert view.members in (None, "a" * 30000, "b" * 60000)
+            view.set_members("*.f")
+            assert view.members == "*.f" and view.counters[F].enabled
+
+
+def test_a_stopped_process_is_still_read(running, folder):
+    os.kill(running.pid, 19)
+    try:
+        found = sample(running.pid, folder, F)
+        again = sample(running.pid, folder, F)
+        assert found.calls == again.calls
+        assert command(folder, "list").stdout.count("live") == 1
+    finally:
+        os.kill(running.pid, 18)
