@@ -33,7 +33,7 @@ void fake_shm_reset(void);
 /* The bytes of a file, for reading and writing, and their number; NULL if there is none of that name. */
 unsigned char *fake_shm_bytes(const char *path, size_t *size);
 
-/* A file with these bytes; replaces one of that name. */
+/* A file with these bytes; one of that name gets them instead of its own. */
 void fake_shm_put(const char *path, const void *bytes, size_t size);
 
 /* A cleaner takes the name away. */
