@@ -4,7 +4,7 @@
 -- the interpreter that runs the tests; what needs another host runs in host.c, compiled when first asked for.
 local child = {}
 
-local function interpreter()
+function child.interpreter()
     local first = 0
     while arg and arg[first - 1] do first = first - 1 end
     return first < 0 and arg[first] or "lua5.4"
@@ -34,7 +34,7 @@ function child.run(code, options)
     options = options or {}
     local script, out, err = os.tmpname(), os.tmpname(), os.tmpname()
     write_file(script, code)
-    local command = quote(options.host or interpreter()) .. " " .. script
+    local command = quote(options.host or child.interpreter()) .. " " .. script
     if options.terminal then command = ("script -qefc %s /dev/null"):format(quote(command)) end
     command = ("env %s %s %s >%s 2>%s"):format(options.env or "", options.through or "", command,
         options.output or out, err)
@@ -53,6 +53,64 @@ function child.check(code, options)
         error(("exit status %d\n---- stdout\n%s---- stderr\n%s"):format(status, out, err), 2)
     end
     return out
+end
+
+-- What a started child does: it runs each line that it reads and answers with what it returns, as Lua values.
+local loop = [[
+io.stdout:setvbuf("line")
+for line in io.lines() do
+    if line == "" then break end
+    local answer = table.pack(pcall(assert(load(line))))
+    for i = 1, answer.n do
+        answer[i] = type(answer[i]) == "number" and answer[i] or ("%q"):format(tostring(answer[i]))
+    end
+    print("return " .. table.concat(answer, ", "):gsub("\\\n", "\\n"))
+end
+]]
+
+local started = {}
+started.__index = started
+
+-- Runs code of one or several lines in the child; returns what it returns, with all but numbers as strings.
+function started:run(code)
+    self.input:write((code:gsub("\n", " ")), "\n")
+    self.input:flush()
+    local line = self.output:read("l") or error("the child has ended", 2)
+    local answer = table.pack(assert(load(line))())
+    if answer[1] ~= "true" then error(answer[2], 2) end
+    return table.unpack(answer, 2, answer.n)
+end
+
+-- Has it end by itself, and waits for that.
+function started:stop()
+    if not self.output then return end
+    self.input:write("\n")
+    self.input:close()
+    self.output:close()
+    self.output = nil
+    os.remove(self.script)
+end
+started.__close = started.stop
+
+-- Ends it with SIGKILL.
+function started:kill()
+    os.execute("kill -9 " .. self.pid)
+    self:stop()
+end
+
+-- Starts a child that is told what to do by run; its pid is in the field pid. env is as above.
+function child.start(env)
+    local script, fifo = os.tmpname(), os.tmpname()
+    write_file(script, loop)
+    os.remove(fifo)
+    assert(os.execute("mkfifo " .. fifo))
+    local command = ("exec env %s %s %s <%s"):format(env or "", quote(child.interpreter()), script, fifo)
+    local output = assert(io.popen(command))
+    local input = assert(io.open(fifo, "r+")) -- so that writing to a child that has ended is no SIGPIPE
+    local self = setmetatable({ input = input, output = output, script = script }, started)
+    self.pid = self:run [[local pipe = io.popen "echo $PPID"; local pid = pipe:read "n"; pipe:close(); return pid]]
+    os.remove(fifo)
+    return self
 end
 
 -- Can this shell command be run here?
