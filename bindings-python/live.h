@@ -20,7 +20,7 @@ PyObject *ctpy_reap(PyObject *module, PyObject *path);
  * ValueError, or MemoryError. Returns NULL. */
 PyObject *ctpy_raise(int status, const char *message, const char *filename);
 
-/* Opens the listing of "directory" (a path, or None). *owner keeps its name: release it at the end. Returns 0, or -1. */
+/* Opens the listing of "directory" (a path, or None). Returns 0, or -1 with an exception. */
 int ctpy_open_listing(PyObject *directory, ct_listing **listing);
 
 /* ---- attach.c: which segments a process has ---- */
@@ -46,7 +46,8 @@ PyObject *ctpy_view_new(ctpy_state *state, ctpy_views *views);
 extern PyType_Spec ctpy_members_spec;
 int ctpy_members_add_types(PyObject *module, ctpy_state *state);
 
-/* The text of a members list: UTF-8, borrowed from "text"; NULL for None. Returns 0, or -1 with TypeError or ValueError. */
+/* The text of a members list: UTF-8, borrowed from "text"; NULL for None, which is allowed if "none". Returns 0, or -1
+ * with TypeError or ValueError. */
 int ctpy_parse_members(PyObject *text, int none, const char **utf8, Py_ssize_t *length);
 
 /* A members list of the core as a str or None: "read" fills a buffer as ct_members_get does. */

@@ -81,8 +81,8 @@ PyDoc_STRVAR(measured_doc,
 
 PyDoc_STRVAR(processes_doc,
              "processes($module, /, directory=None)\n--\n\n"
-             "The processes that publish counters, as a list of Process: one for each segment, also for those that are\n"
-             "left of processes that ended, and for files that cannot be read, with the reason.\n\n"
+             "The processes that publish counters, as a list of Process: one for each segment, also for those that\n"
+             "processes left behind when they ended, and for files that cannot be read, with the reason.\n\n"
              "directory: where to look (a path); None: where the processes of this user publish.\n"
              "Raises OSError where the directory cannot be read; that it is not there yet is no error for None.");
 
@@ -91,20 +91,20 @@ PyDoc_STRVAR(attach_doc,
              "The counters of a process, as a View. The process is not stopped and notices nothing.\n\n"
              "pid: int, or a Process. Of several processes that had this pid the living one is meant, else the last.\n"
              "directory: as for processes().\n\n"
-             "Raises ProcessLookupError where it publishes no counters, PermissionError where they are another user's,\n"
-             "ValueError where they cannot be read, or where two processes with this pid are alive.");
+             "Raises ProcessLookupError where it publishes no counters, PermissionError where they are another\n"
+             "user's, ValueError where they cannot be read, or where two processes with this pid are alive.");
 
 PyDoc_STRVAR(reap_doc, "reap($module, path, /)\n--\n\n"
                        "Delete the segment of a dead process.\n\n"
-                       "path: its Process.path. Raises PermissionError where the process lives or the file is not yours,\n"
-                       "FileNotFoundError where there is none, ValueError where it is no segment.");
+                       "path: its Process.path. Raises PermissionError where the process lives or the file is not\n"
+                       "yours, FileNotFoundError where there is none, ValueError where it is no segment.");
 
 PyDoc_STRVAR(configure_doc,
              "configure($module, /, members=None, file=None, provider=None)\n--\n\n"
              "Say which members are measured, and return the Settings in force.\n\n"
-             "members: str, a members list as Members takes it; it holds at once, for the counters that are there and\n"
-             "    those to come. None leaves it as it is; '*' measures all. A pattern that is wrong is skipped, with a line\n"
-             "    in the log and in matches.\n"
+             "members: str, a members list as Members takes it; it holds at once, for the counters that are there\n"
+             "    and those to come. None leaves it as it is; '*' measures all. A pattern that is wrong is skipped,\n"
+             "    with a line in the log and in matches.\n"
              "file, provider: not there yet (NotImplementedError).");
 
 static PyObject *get_last_result(PyObject *module, PyObject *ignored) {

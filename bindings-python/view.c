@@ -290,8 +290,8 @@ static PyGetSetDef attributes[] = {
     {"counters", get_counters, NULL, "Its counters, also disabled ones (dict of CounterInfo by key).", NULL},
     {"members", get_members, NULL, "Its members list (str), of its first segment; None: it has no list.", NULL},
     {"acknowledged", get_acknowledged, NULL,
-     "Whether the process has taken notice of the latest list (bool): counters that it makes from now on follow it. "
-     "It does so with its next measured call.",
+     "Whether the process itself has taken notice of the latest list (bool): counters that it makes from now on follow "
+     "it. It does so within a second while it measures; where all is switched off, when it measures again.",
      NULL},
     {"busy", get_busy, NULL,
      "The keys (frozenset of str) whose writer was in the way at the last sample(): their values are older, their "

@@ -11,8 +11,8 @@ Each worker adds up for itself how long its calls take, so that what codetimer s
 import os
 import random
 import sys
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import codetimer
 
@@ -48,11 +48,8 @@ def main() -> None:
     print(f'process {os.getpid()}: try  codetimer top  and  codetimer enable {os.getpid()} "*.third"', flush=True)
     truth: dict[str, tuple[int, int]] = {}
     until = time.monotonic() + seconds
-    threads = [threading.Thread(target=work, args=(job, until, truth)) for job in (first, second, third)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda job: work(job, until, truth), (first, second, third)))
     for name, (calls, total) in sorted(truth.items()):
         print(f"{name}: {calls} calls, {total / calls / 1e6:.3f} ms each by its own count", flush=True)
     codetimer.report()

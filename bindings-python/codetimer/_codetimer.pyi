@@ -260,36 +260,14 @@ class timer:
 class Process(
     structseq[Any],
     tuple[
-        str,
-        str,
-        int | None,
-        int | None,
-        int | None,
-        str | None,
-        str | None,
-        str | None,
-        int | None,
-        int | None,
-        str | None,
-        int | None,
-        str,
+        str, str, int | None, int | None, int | None, str | None, str | None, str | None, int | None, int | None,
+        str | None, int | None, str,
     ],
-):
+):  # fmt: skip
     __match_args__: Final = (
-        "path",
-        "state",
-        "pid",
-        "start_time",
-        "uid",
-        "program",
-        "host",
-        "clock",
-        "counters",
-        "refused",
-        "last_refused",
-        "heartbeat_age_ns",
-        "reason",
-    )
+        "path", "state", "pid", "start_time", "uid", "program", "host", "clock", "counters", "refused",
+        "last_refused", "heartbeat_age_ns", "reason",
+    )  # fmt: skip
     @property
     def path(self) -> str: ...
     @property

@@ -12,8 +12,8 @@ import codetimer
 
 LIBRARY = str(Path(codetimer.__file__).parent.parent)
 
-# The beginning of a measured program: say(text) tells the test something (in one piece, also when forked children speak at
-# the same time), hear() waits for a line from it.
+# The beginning of a measured program: say(text) tells the test something (in one piece, also when forked children speak
+# at the same time), hear() waits for a line from it.
 START = """
 import os, sys, time
 import codetimer

@@ -58,13 +58,15 @@ def test_usage(folder):
 
 def test_import_codetimer_stays_bare(folder):
     code = "import sys; before = set(sys.modules); import codetimer; print(sorted(set(sys.modules) - before))"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment(folder), timeout=60)
+    line = [sys.executable, "-c", code]
+    run = subprocess.run(line, capture_output=True, text=True, env=environment(folder), timeout=60)
     assert not {"codetimer.cli", "argparse", "json", "logging"} & set(eval(run.stdout)), run.stdout
 
 
 def test_a_broken_pipe_is_quiet(running, folder):
     for arguments in (["list"], ["watch", "*/*/rate", "--interval", "0.02"], ["list", str(running.pid)]):
-        line = f"{sys.executable} -m codetimer {' '.join(arguments)} 2>{folder.parent}/said | head -n 1; echo ${{PIPESTATUS[0]}}"
+        line = f"{sys.executable} -m codetimer {' '.join(arguments)} 2>{folder.parent}/said | head -n 1"
+        line += "; echo ${PIPESTATUS[0]}"
         run = subprocess.run(["bash", "-fc", line], capture_output=True, text=True, env=environment(folder), timeout=60)
         assert run.stdout.splitlines()[-1] == "0", run.stdout
         assert (folder.parent / "said").read_text() == ""

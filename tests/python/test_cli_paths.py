@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Guards the paths of the command line: both forms name the same counters, patterns work as in members lists, and what is
-wrong with a path is said."""
+"""Guards the paths of the command line: both forms name the same counters, patterns work as in members lists, and what
+is wrong with a path is said."""
 
 import pytest
 from codetimer.cli import paths

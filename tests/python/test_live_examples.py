@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Guards the example of the workers: what list and watch show of it agrees with what the workers count themselves, and the
-third worker appears when it is switched on from outside."""
+"""Guards the example of the workers: what list and watch show of it agrees with what the workers count themselves, and
+the third worker appears when it is switched on from outside."""
 
 import csv
 import json

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Guards live counters where processes multiply: a child counts from zero in a file of its own, exactly, and writes nothing
-into its parent's; both languages of a process are joined. Fails if a fork loses or doubles a single call."""
+"""Guards live counters where processes multiply: a child counts from zero in a file of its own, exactly, and writes
+nothing into its parent's; both languages of a process are joined. Fails if a fork loses or doubles a single call."""
 
 import ctypes.util
 import http.client

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Guards processes(), attach() and reap(): what lives, what is dead, and what cannot be read is told apart, each with the
-right reason and the right exception. Fails if a file that is no segment is taken for one, or deleted."""
+"""Guards processes(), attach() and reap(): what lives, what is dead, and what cannot be read is told apart, each with
+the right reason and the right exception. Fails if a file that is no segment is taken for one, or deleted."""
 
 import contextlib
 import fcntl

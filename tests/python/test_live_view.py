@@ -128,7 +128,12 @@ hear()
 
 def test_names_of_all_kinds(folder):
     names = ["grün.x", "a\x1b[31m\nb", "x" * 60_000, "\udc80.y", "a/b/c;d!e#f*g?h\\"]
-    code = "for i, name in enumerate(eval(hear())):\n    codetimer.timer(name, category='k').counter.record(i)\nsay(1)\nhear()"
+    code = """
+for i, name in enumerate(eval(hear())):
+    codetimer.timer(name, category='k').counter.record(i)
+say(1)
+hear()
+"""
     with program(code, folder) as measured:
         measured.say(ascii(names))
         measured.hear()

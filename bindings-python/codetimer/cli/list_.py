@@ -14,7 +14,7 @@ from typing import Any
 import codetimer
 from codetimer import Process, Sample, View
 from codetimer.cli import NOTHING, OK, tell
-from codetimer.cli.text import Symbols, count, duration, pad, printable, symbols
+from codetimer.cli.text import Symbols, cells, count, duration, pad, printable, symbols
 
 DESCRIPTION = """\
 The processes that publish counters: one line for each segment, also for those that ended processes left behind and for
@@ -131,8 +131,8 @@ def _print_counters(view: View, rows: list[tuple[Sample, str]]) -> None:
     members = view.members
     shown = "none, all is measured" if members is None else printable(members, signs.encoding)
     print(f"members list: {shown}{'' if view.acknowledged else ' (not acknowledged yet)'}")
-    table: list[tuple[str, ...]] = [("ENABLED", "KEY", "CALLS", "AVERAGE", "P50", "P99", "MAX", "ERRORS", "IN FLIGHT", "HELP")]
-    print_table(table + [_counter_row(sample, help, signs) for sample, help in rows], right=set(range(2, 9)))
+    header = ("ENABLED", "KEY", "CALLS", "AVERAGE", "P50", "P99", "MAX", "ERRORS", "IN FLIGHT", "HELP")
+    print_table([header, *(_counter_row(sample, help, signs) for sample, help in rows)], right=set(range(2, 9)))
 
 
 def _counter_row(sample: Sample, help: str, signs: Symbols) -> tuple[str, ...]:
@@ -155,9 +155,7 @@ def _counter_row(sample: Sample, help: str, signs: Symbols) -> tuple[str, ...]:
 
 def print_table(rows: list[tuple[str, ...]], right: set[int]) -> None:
     """The rows with their columns aligned: those in "right" on the right."""
-    from codetimer.cli.text import cells
-
     widths = [max(cells(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
-        line = (pad(text, width, column not in right) for column, (text, width) in enumerate(zip(row, widths, strict=True)))
-        print("  ".join(line).rstrip())
+        padded = (pad(text, widths[column], column not in right) for column, text in enumerate(row))
+        print("  ".join(padded).rstrip())

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Two samples of the counters of running processes, turned into rows: what top, watch, record and serve show.
 
-A Sampler looks at the processes again and again and remembers of each counter the sample before. What happened in between
-is the window of the row. A row has no window when its counter is seen for the first time, when it was reset meanwhile, or
-when its writer was in the way. Where there is no window, or no call in it, the values of the window are None, never 0.
+A Sampler looks at the processes again and again and remembers of each counter the sample before. What happened in
+between is the window of the row. A row has no window when its counter is seen for the first time, when it was reset
+meanwhile, or when its writer was in the way. Where there is no window, or no call in it, the values of the window are
+None, never 0.
 
     with Sampler() as sampler:
         sampler.sample()
@@ -109,7 +110,8 @@ class Sampler:
 
     directory: where they publish; None: where this user's processes do.
     pids: only these; None: all.
-    dead: whether to show the last values of processes that have ended.
+    dead: whether to go on with the last values of a process that ended while it was looked at, until it is reaped.
+        Those that were dead before are left out: nobody knows how many there are.
 
     Processes that begin are found by the next sample(), and those that end are dropped by it.
     """
@@ -160,7 +162,8 @@ class Sampler:
         self.close()
 
     def _is_wanted(self, process: Process) -> bool:
-        return (self._dead or process.state == "live") and (self._pids is None or process.pid in self._pids)
+        known = self._dead and (process.pid, process.start_time) in self._watched
+        return (process.state == "live" or known) and (self._pids is None or process.pid in self._pids)
 
     def _watch(
         self, identity: tuple[int, int], segments: list[Process], problems: list[Process]

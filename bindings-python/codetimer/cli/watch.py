@@ -20,8 +20,8 @@ from codetimer.cli.sampling import Row, Sampler, Snapshot
 from codetimer.cli.text import printable, symbols
 
 DESCRIPTION = r"""
-Print the values of counters, one line per interval. A PATH is \category(members)\counter or category/member/counter, with
-* and ? in category and members."""
+Print the values of counters, one line per interval. A PATH is \category(members)\counter or category/member/counter,
+with * and ? in category and members."""
 SHORTEST_S, LONGEST_S = 0.01, 86_400.0
 
 
