@@ -156,9 +156,10 @@ class Screen:
     def press(self, keys):
         os.write(self.master, keys.encode())
 
-    def read(self, seconds=0.05):
-        """Takes what the program has written so far."""
-        while select.select([self.master], [], [], seconds)[0]:
+    def read(self):
+        """Takes what the program has written, until it pauses."""
+        end = time.monotonic() + 2
+        while time.monotonic() < end and select.select([self.master], [], [], 0.05)[0]:
             try:
                 data = os.read(self.master, 65536)
             except OSError:  # the program has ended

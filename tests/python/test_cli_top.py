@@ -160,7 +160,7 @@ def test_pause_holds_the_frame(screen):
 def test_refreshing_writes_only_what_changed(screen):
     screen.press("1")  # all of the table is on the screen
     screen.wait("by CALLS/s")
-    screen.read(0.3)
+    screen.read()
     begun = len(screen.raw)
     time.sleep(1)
     screen.read()

@@ -181,36 +181,31 @@ class Top:
         self._first = 0  # the row at the top
         self._rows: list[Row] = []  # in their order
         self._troubles: dict[Identity, str] = {}
-        self._seen: dict[tuple[int, int], None] = {}  # processes that have been alive before our eyes
         self._latest: list[Row] = []
         self._ended: dict[Identity, tuple[float, Row]] = {}
         self._processes = 0
 
     def look(self, rows: list[Row], snapshot: Snapshot, now: float) -> None:
         """Takes what the sampler saw."""
-        rows = [row for row in rows if row.live or (row.pid, row.start_time) in self._seen]
-        self._seen |= dict.fromkeys((row.pid, row.start_time) for row in rows if row.live)
-        self._remember_ended(rows, now)
+        rows = self._without_ended(rows, now)
         if self._paused:
             return
         self._processes = len({(each.pid, each.start_time) for each in snapshot.processes if each.state == "live"})
         self._rows = self._order.sort([*rows, *(row for _, row in self._ended.values())])
         self._troubles = _troubles(self._rows, snapshot.processes)
 
-    def _remember_ended(self, rows: list[Row], now: float) -> None:
-        """Moves rows of ended processes to those that stay for a while."""
-        present = {identity(row) for row in rows}
-        live = {(row.pid, row.start_time) for row in rows if row.live}
-        gone = [row for row in self._latest if identity(row) not in present and (row.pid, row.start_time) not in live]
-        for row in [*gone, *(row for row in rows if not row.live)]:
+    def _without_ended(self, rows: list[Row], now: float) -> list[Row]:
+        """The rows of processes that run; those of ended ones stay for a while with what was last known of them."""
+        live = [row for row in rows if row.live]
+        running = {(row.pid, row.start_time) for row in live}
+        unlinked = [row for row in self._latest if (row.pid, row.start_time) not in running]
+        for row in [*unlinked, *(row for row in rows if not row.live)]:
             since = self._ended.get(identity(row), (now, row))[0]
             self._ended[identity(row)] = (since, _without_window(row))
-        rows[:] = [row for row in rows if row.live]
-        self._latest = rows
+        self._latest = live
         young = [each for each, (since, _) in self._ended.items() if now - since < REMEMBERED_S]
         self._ended = {each: self._ended[each] for each in young[-REMEMBERED:]}
-        if len(self._seen) > 10_000:  # forked workers without end: those that are gone are not needed
-            self._seen = dict.fromkeys([*live, *(each[:2] for each in self._ended)])
+        return live
 
     # ---- keys ----
 
