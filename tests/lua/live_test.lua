@@ -201,19 +201,31 @@ describe("a process that ends", function()
         assert.equal(1, view:sample()["shop/shop.g"].calls)
     end)
 
-    it("and is started anew under the pid: the living one is meant", function()
-        local dead, other = start_two(), start_two()
+    -- Makes the segment look like one that another process left under this pid.
+    local function copy_segment(path, from, to)
+        local file = assert(io.open(path, "rb"))
+        local bytes = file:read("a")
+        file:close()
+        local at = assert(bytes:find(string.pack("I8", from), 1, true))
+        local copy <close> = assert(io.open(("%s/%d-9-0"):format(live.folder, to), "wb"))
+        copy:write(bytes:sub(1, at - 1), string.pack("I8", to), bytes:sub(at + 8))
+    end
+
+    it("is not taken for a living one that has its pid", function()
+        local living, dead = start_two(), start_two()
+        dead:run "for _ = 1, 9 do f() end"
         dead:kill()
-        local path
         for _, process in ipairs(live.processes()) do
-            if process.state == "dead" then path = process.path end
+            if process.state == "dead" then copy_segment(process.path, dead.pid, living.pid) end
         end
-        local view <close> = assert(attach(other.pid))
+        local view <close> = assert(attach(living.pid))
         assert.equal("live", view.process.state)
-        assert.not_equal(path, view.process.path)
-        other:stop()
-        local last <close> = assert(attach(dead.pid))
-        assert.equal(path, last.process.path)
+        assert.equal(1, #view.segments)
+        assert.equal(1, view:sample()["shop/shop.f"].calls)
+        living:stop()
+        local last <close> = assert(attach(living.pid))
+        assert.equal("dead", last.process.state)
+        assert.equal(10, last:sample()["shop/shop.f"].calls)
     end)
 end)
 
