@@ -164,9 +164,10 @@ function codetimer.reap(path) end
 ---@field enabled boolean whether it counts
 ---@field help string? a sentence for readers
 
----The counters of another process, or of this one, seen from outside. Where several languages in a process measure, their
----counters are joined by key. When the process has ended, its last values stay readable. To be closed: by close, at the
----end of the block of a to-be-closed variable, or by the collector. A closed view raises an error, but for closed.
+---The counters of another process, or of this one, seen from outside. Where several languages in a process measure,
+---their counters are joined by key. When the process has ended, its last values stay readable. To be closed: by close,
+---at the end of the block of a to-be-closed variable, or by the collector. Whatever is then asked of it, but closed and
+---close, raises an error.
 ---@class codetimer.View
 ---@field process codetimer.Process as it is now
 ---@field segments codetimer.Process[] all its segments: one for each language in it that measures
@@ -226,9 +227,9 @@ function codetimer.attach(pid, directory) end
 ---@field matches codetimer.Match[] in the order of the list
 
 ---@class codetimer.ConfigureOptions
----@field members? string patterns separated by ";" or newlines, at most 65,536 bytes: "*" stands for any characters, "?"
----for one, "!" in front excludes, "#" begins a comment, the last pattern that matches decides; a list that begins with
----"!" starts from all. A pattern that is wrong is skipped and told to codetimer.trace as "skipped"
+---@field members? string patterns separated by ";" or newlines, at most 65,536 bytes: "*" stands for any characters,
+---"?" for one, "!" in front excludes, "#" begins a comment, the last pattern that matches decides; a list that begins
+---with "!" starts from all. A pattern that is wrong is skipped and told to codetimer.trace as "skipped"
 
 ---Sets the members list of this process, if one is given: only the members that it selects are measured.
 ---@param options? codetimer.ConfigureOptions

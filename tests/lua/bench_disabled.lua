@@ -2,7 +2,7 @@
 --
 -- bench_disabled.lua: what a measured function costs while its counter is switched off, against the floor: a wrapper
 -- with a to-be-closed variable over a C function that does nothing (floor.c, compiled here). Slices take turns, and the
--- least of each counts, so that a busy machine disturbs all alike. Prints a table; asserts nothing. Wanted: at most 1.1.
+-- least of each counts, so that a busy machine disturbs all alike. Prints a table; asserts nothing. Wanted: 1.1.
 --
 --     lua5.4 tests/lua/bench_disabled.lua [rounds]
 local codetimer = require "codetimer"
