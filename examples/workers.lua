@@ -10,19 +10,14 @@
 -- The workers are coroutines: one that sleeps yields until it is due, and the scheduler sleeps until the first one is.
 local codetimer = require "codetimer"
 
--- Lua itself cannot sleep. LuaSocket can; else a command sleeps for us, and we wait for the end of its output.
+-- Lua itself cannot sleep: LuaSocket can, or a command.
 local has_socket, socket = pcall(require, "socket")
 local function wait(seconds)
-    if has_socket then
-        socket.sleep(seconds)
-    else
-        io.popen(("sleep %.6f"):format(seconds)):close()
-    end
+    if has_socket then return socket.sleep(seconds) end
+    io.popen(("sleep %.6f"):format(seconds)):close()
 end
 
 local function now() return codetimer.now_ns() / 1e9 end
-
--- Suspends the worker; resumed when that time has come.
 local function sleep_between(least, most) coroutine.yield(now() + least + (most - least) * math.random()) end
 
 local jobs = {
@@ -33,45 +28,33 @@ local jobs = {
     third = codetimer.measured(function() sleep_between(0.010, 0.030) end,
         { name = "workers.third", help = "sleeps 10 to 30 ms; measured when it is switched on" }),
 }
-local names = { "first", "second", "third" }
+local workers = {}
 
-local function work(job, finish, truth)
+local function work(worker, finish)
     while now() < finish do
         local start = codetimer.now_ns()
-        job()
-        truth.total = truth.total + codetimer.now_ns() - start
-        truth.calls = truth.calls + 1
+        jobs[worker.name]()
+        worker.total = worker.total + codetimer.now_ns() - start
+        worker.calls = worker.calls + 1
     end
 end
 
--- Runs the workers until the last one has ended.
-local function schedule(workers)
-    while #workers > 0 do
-        table.sort(workers, function(a, b) return a.due < b.due end)
-        local worker = workers[1]
-        if worker.due > now() then wait(worker.due - now()) end
-        local _, due = assert(coroutine.resume(worker.thread))
-        worker.due = due or math.huge
-        if coroutine.status(worker.thread) == "dead" then table.remove(workers, 1) end
-    end
-end
-
-local seconds = tonumber(arg[1]) or 60
 codetimer.configure { members = "*.first; *.second" }
-local pid = io.popen("echo $PPID"):read("n")
+local pid, finish = io.popen("echo $PPID"):read("n"), now() + (tonumber(arg[1]) or 60)
 print(('process %d: try  codetimer top  and  codetimer enable %d "*.third"'):format(pid, pid))
 io.stdout:flush()
-
-local finish, workers, truths = now() + seconds, {}, {}
-for i, name in ipairs(names) do
-    local truth = { calls = 0, total = 0 }
-    truths[name] = truth
-    workers[i] = { due = 0, thread = coroutine.create(function() work(jobs[name], finish, truth) end) }
+for i, name in ipairs { "first", "second", "third" } do
+    workers[i] = { name = name, run = coroutine.wrap(work), due = 0, calls = 0, total = 0 }
 end
-schedule(workers)
-
-for _, name in ipairs(names) do
-    local truth = truths[name]
-    print(("%s: %d calls, %.3f ms each by its own count"):format(name, truth.calls, truth.total / truth.calls / 1e6))
+while true do
+    local first = workers[1]
+    for _, worker in ipairs(workers) do if worker.due < first.due then first = worker end end
+    if first.due == math.huge then break end
+    wait(math.max(0, first.due - now()))
+    first.due = first.run(first, finish) or math.huge -- it tells when it is due again; nothing: it has ended
+end
+for _, worker in ipairs(workers) do
+    local each = worker.total / worker.calls / 1e6
+    print(("%s: %d calls, %.3f ms each by its own count"):format(worker.name, worker.calls, each))
 end
 codetimer.report()

@@ -55,6 +55,28 @@ function child.check(code, options)
     return out
 end
 
+-- Can this shell command be run here?
+function child.can(command) return (os.execute(command .. " >/dev/null 2>&1")) == true end
+
+-- Compiles host.c; returns the path of the program. The caller removes it.
+function child.compile_host()
+    local path, lua = os.tmpname(), "lua" .. _VERSION:match("%d+%.%d+")
+    local command = ("env -u LD_PRELOAD ${CC:-cc} -std=c11 -Wall -Wextra -Werror -g tests/lua/host.c -o %s "
+        .. "$(env -u LD_PRELOAD pkg-config --cflags --libs %s) -pthread"):format(path, lua)
+    assert(os.execute(command), "tests/lua/host.c could not be compiled")
+    return path
+end
+
+-- A file that keeps what is written to it.
+function child.new_file()
+    local file = { text = "" }
+    function file:write(text)
+        self.text = self.text .. text
+        return self
+    end
+    return file
+end
+
 -- What a started child does: it runs each line that it reads and answers with what it returns, as Lua values.
 local loop = [[
 io.stdout:setvbuf("line")
@@ -111,28 +133,6 @@ function child.start(env)
     self.pid = self:run [[local pipe = io.popen "echo $PPID"; local pid = pipe:read "n"; pipe:close(); return pid]]
     os.remove(fifo)
     return self
-end
-
--- Can this shell command be run here?
-function child.can(command) return (os.execute(command .. " >/dev/null 2>&1")) == true end
-
--- Compiles host.c; returns the path of the program. The caller removes it.
-function child.compile_host()
-    local path, lua = os.tmpname(), "lua" .. _VERSION:match("%d+%.%d+")
-    local command = ("env -u LD_PRELOAD ${CC:-cc} -std=c11 -Wall -Wextra -Werror -g tests/lua/host.c -o %s "
-        .. "$(env -u LD_PRELOAD pkg-config --cflags --libs %s) -pthread"):format(path, lua)
-    assert(os.execute(command), "tests/lua/host.c could not be compiled")
-    return path
-end
-
--- A file that keeps what is written to it.
-function child.new_file()
-    local file = { text = "" }
-    function file:write(text)
-        self.text = self.text .. text
-        return self
-    end
-    return file
 end
 
 return child
