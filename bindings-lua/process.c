@@ -80,16 +80,21 @@ ct__lua_box *ct__lua_open_listing(lua_State *L, int arg) {
 
 /* ---- processes ---- */
 
+/* What the core leaves empty is not known, hence absent. */
+static void set_known(lua_State *L, const char *key, const char *text) {
+    if (text[0] != '\0') ct__lua_set_text(L, key, text);
+}
+
 static void set_facts(lua_State *L, const ct_process *process) {
     ct__lua_set_integer(L, "pid", (uint64_t)process->pid);
     ct__lua_set_integer(L, "start_time", process->start_time);
     ct__lua_set_integer(L, "uid", process->uid);
-    ct__lua_set_text(L, "program", process->program);
-    ct__lua_set_text(L, "host", process->host);
-    ct__lua_set_text(L, "clock", process->clock);
+    set_known(L, "program", process->program);
+    set_known(L, "host", process->host);
+    set_known(L, "clock", process->clock);
     ct__lua_set_integer(L, "counters", process->counters);
     ct__lua_set_integer(L, "refused", process->refused);
-    ct__lua_set_text(L, "last_refused", process->last_refused);
+    set_known(L, "last_refused", process->last_refused);
     ct__lua_set_integer(L, "heartbeat_age_ns", process->heartbeat_age_ns);
 }
 
@@ -99,7 +104,7 @@ void ct__lua_push_process(lua_State *L, const ct_process *process) {
     ct__lua_set_text(L, "path", process->path);
     ct__lua_set_text(L, "state", states[process->state]);
     if (process->state != CT_SEGMENT_UNUSABLE) set_facts(L, process);
-    ct__lua_set_text(L, "reason", process->reason);
+    set_known(L, "reason", process->reason);
 }
 
 /* processes([directory]) */
