@@ -51,7 +51,7 @@ TEST_PROGRAMS := $(patsubst tests/core/%.c,$(D)/tests/%,$(wildcard tests/core/te
 REAL_PROGRAMS := $(patsubst tests/core/%.c,$(D)/tests/%,$(wildcard tests/core/real_*.c))
 TEST_HELPERS := $(filter-out tests/core/test_% tests/core/real_%,$(wildcard tests/core/*.c))
 PYTHON_SOURCES := setup.py pyproject.toml $(wildcard core/*.[ch] core/platform/*.[ch] bindings-python/*.[ch] \
-	bindings-python/codetimer/*)
+	bindings-python/codetimer/* bindings-python/codetimer/cli/*.py)
 
 STATIC_OBJECTS := $(patsubst %.c,$(D)/obj/static/%.o,$(CORE) $(PLATFORM))
 SHARED_OBJECTS := $(patsubst %.c,$(D)/obj/shared/%.o,$(CORE) $(PLATFORM))
