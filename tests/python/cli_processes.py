@@ -64,7 +64,8 @@ while True:
 
 
 def environment(folder, **more):
-    kept = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES")}
+    dropped = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES")
+    kept = {key: value for key, value in os.environ.items() if key not in dropped}
     kept |= {"PYTHONPATH": LIBRARY, "CODETIMER_DIR": str(folder), "PYTHONIOENCODING": "utf-8", "TERM": "xterm"}
     return kept | more
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Guards `codetimer completion bash`: the script completes commands, options, their values, and the PIDs of processes."""
+"""Guards `codetimer completion bash`: the script completes commands, options, their values, and the PIDs of
+processes."""
 
 import shutil
 import subprocess

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Guards `codetimer record` and `codetimer show`: the file holds what the process itself knows, raw and computed; a killed
-recorder loses nothing that it had flushed; a file that is something else stays as it was."""
+"""Guards `codetimer record` and `codetimer show`: the file holds what the process itself knows, raw and computed; a
+killed recorder loses nothing that it had flushed; a file that is something else stays as it was."""
 
 import csv
 import json

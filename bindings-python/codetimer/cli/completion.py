@@ -72,7 +72,10 @@ def script() -> str:
         kinds = [_kind(action) for action in actions if not action.option_strings]
         positionals += [f'                {name}) kind="{kind}" ;;' for kind in kinds[:1] if kind]
     return SCRIPT.format(
-        commands=" ".join(COMMANDS), options="\n".join(options), values="\n".join(values), positionals="\n".join(positionals)
+        commands=" ".join(COMMANDS),
+        options="\n".join(options),
+        values="\n".join(values),
+        positionals="\n".join(positionals),
     )
 
 

@@ -32,9 +32,10 @@ def _print_rich(titles: Sequence[str], rows: Sequence[Sequence[str]], left: Coll
         from rich.text import Text
     except ImportError:
         return False
-    table = Table(box=SIMPLE_HEAD)
+    table = Table(box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
     for title in titles:
-        table.add_column(title, justify="left" if title in left else "right", overflow="fold", no_wrap=title not in left)
+        words = title in left
+        table.add_column(title, justify="left" if words else "right", overflow="fold", no_wrap=not words)
     for row in rows:
         table.add_row(*map(Text, row))  # names are no markup
     Console().print(table)

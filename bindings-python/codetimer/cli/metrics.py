@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The counters of all local processes as metrics of Prometheus: a custom collector for prometheus_client.
 
-Buckets are the powers of two from 2^10 ns (1 µs) to 2^36 ns (69 s), every eighth of ours, so that their counts are exact.
-+Inf and _count are the sum of all buckets of the same copy; _sum belongs to the calls of that copy within the calls that
-ended while it was read.
+Buckets are the powers of two from 2^10 ns (1 µs) to 2^36 ns (69 s), every eighth of ours, so that their counts are
+exact. +Inf and _count are the sum of all buckets of the same copy; _sum belongs to the calls of that copy within the
+calls that ended while it was read.
 
-Labels are bounded: no value is longer than LONGEST_LABEL, no more than a given number of counters is exported, and what
-is left out is counted. By process, each new process is a new set of series. By program there is one set for all processes
-of a program: what processes that have gone had counted stays in its sums, so that they only grow, as rate() needs it.
+Labels are bounded: no value is longer than LONGEST_LABEL, no more than a given number of counters is exported, and
+what is left out is counted. By process, each new process is a new set of series. By program there is one set for all
+processes of a program: what processes that have gone had counted stays in its sums, so that they only grow, as rate()
+needs it.
 """
 
 from __future__ import annotations

@@ -23,8 +23,9 @@ from codetimer.cli.top import seconds
 
 DESCRIPTION = r"""Record counters to a file: raw and computed values, a row for each counter and interval. PATH is
 \category(members)\counter or category/member/counter; the counter is one of """ + ", ".join(paths.COUNTERS)
-EPILOG = """The end of the name decides: .csv, else .sqlite, .sqlite3 or .db. A file that is there is continued with a new
-run. Ctrl-C ends the recording. `codetimer show FILE` reads it back."""
+EPILOG = """\
+The end of the name decides: .csv, else .sqlite, .sqlite3 or .db. A file that is there is continued with a new run.
+Ctrl-C ends the recording. `codetimer show FILE` reads it back."""
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
@@ -153,8 +154,8 @@ def reading(row: Row, kind: str, offset_ns: int) -> Reading:
 
 
 def _raw(sample: Sample, kind: str) -> tuple[int | None, int | None]:
-    """What a counter is made of: numerator and denominator, where it has them. Percentiles are made of the buckets, which
-    are not kept; their calls are, as the weight of each."""
+    """What a counter is made of: numerator and denominator, where it has them. Percentiles are made of the buckets,
+    which are not kept; their calls are, as the weight of each."""
     calls = sample.calls
     raw: dict[str, tuple[int | None, int | None]] = {
         "average": (sample.total_ns, calls),

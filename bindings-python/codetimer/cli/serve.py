@@ -14,7 +14,8 @@ from codetimer.cli.sampling import Sampler
 
 DESCRIPTION = """\
 Serve the counters of all local processes to Prometheus at /metrics, until Ctrl-C or SIGTERM. The labels are category,
-member, program and pid; with --by program the processes of one program are summed, and a restart makes no new series."""
+member, program and pid; with --by program the processes of one program are summed, so that a restart makes no new
+series."""
 PORT = re.compile(r"(?:(?P<host>[^:\[\]]+|\[[0-9A-Fa-f:.%\w]+\]):)?(?P<port>[0-9]{1,5})")
 
 
@@ -22,7 +23,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "serve", help="serve counters to Prometheus", description=DESCRIPTION
     )
-    parser.add_argument("address", metavar="[HOST:]PORT", help="where to listen; HOST is 127.0.0.1, PORT 0 any free one")
+    parser.add_argument("address", metavar="[HOST:]PORT", help="where to listen; HOST: 127.0.0.1, PORT 0: any free")
     parser.add_argument("--by", choices=("process", "program"), default="process", help="what makes series (process)")
     parser.add_argument("--limit", metavar="N", type=_limit, default=1000, help="counters exported at most (1000)")
     parser.add_argument("--dir", metavar="FOLDER", help="where to look; else where your processes publish")

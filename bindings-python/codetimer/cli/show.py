@@ -93,8 +93,8 @@ def _read_sqlite(path: str) -> Generator[Value, None, None]:
 
 
 def _open_sqlite(path: str) -> sqlite3.Connection:
-    """To read only. Where that is allowed, as a writer, who alone tidies up the log and its index beside the file; where
-    nothing may be made there and there is no log, as the file stands."""
+    """To read only. Where that is allowed, as a writer, who alone tidies up the log and its index beside the file;
+    where nothing may be made there and there is no log, as the file stands."""
     if os.access(path, os.W_OK) and os.access(os.path.dirname(os.path.abspath(path)), os.W_OK):
         mode = "mode=rw"
     else:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """What record writes: readings of counters in an SQLite or a CSV file, in whole flushes.
 
-A reading has the raw values of the two samples (numerator and denominator each) and the value made of them, so that other
-averages than ours can be made later. A flush is one transaction (SQLite, with a write-ahead log) or one write (CSV): what
-is flushed outlives a kill of the recorder. A file that is there is continued with a new run if it is one of ours, and
-refused before anything is written to it if it is not.
+A reading has the raw values of the two samples (numerator and denominator each) and the value made of them, so that
+other averages than ours can be made later. A flush is one transaction (SQLite, with a write-ahead log) or one write
+(CSV): what is flushed outlives a kill of the recorder. A file that is there is continued with a new run if it is one
+of ours, and refused before anything is written to it if it is not.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ CREATE TABLE readings (
     value REAL                   -- NULL: there was no call
 );
 CREATE VIEW recorded AS
-    SELECT run, time_ns, datetime(time_ns / 1000000000, 'unixepoch') AS time_utc, pid, start_time, program, key, kind, unit,
-           first_numerator, first_denominator, numerator, denominator, value
+    SELECT run, time_ns, datetime(time_ns / 1000000000, 'unixepoch') AS time_utc, pid, start_time, program, key, kind,
+           unit, first_numerator, first_denominator, numerator, denominator, value
     FROM readings JOIN counters ON counters.id = readings.counter;
 """
 
@@ -179,7 +179,8 @@ class SqliteStore:
         now = time.time_ns()
         row = (now, now, rate_s, json.dumps(paths), clock.source, clock.resolution_ns, codetimer.now_ns())
         cursor = self._database.execute(
-            "INSERT INTO runs (started_ns, ended_ns, rate_s, paths, clock, clock_resolution_ns, clock_started_ns, version)"
+            "INSERT INTO runs"
+            " (started_ns, ended_ns, rate_s, paths, clock, clock_resolution_ns, clock_started_ns, version)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (*row, codetimer.__version__),
         )
@@ -191,7 +192,10 @@ class SqliteStore:
         self._database.execute("BEGIN IMMEDIATE")
         try:
             known = dict(self._counters)
-            rows = [(self.run, self._counter(each.subject, known), *map(_integer, each[1:6]), each.value) for each in readings]
+            rows = [
+                (self.run, self._counter(each.subject, known), *map(_integer, each[1:6]), each.value)
+                for each in readings
+            ]
             self._database.executemany("INSERT INTO readings VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
             latest = max(each.time_ns for each in readings)
             self._database.execute("UPDATE runs SET ended_ns = ? WHERE id = ?", (latest, self.run))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The table of top: its columns, which of them fit, and the order of its rows.
 
-Order: rows that are sorted by a value that moves would dance. So a row overtakes the one above it only when it is more
-than a tenth larger; within that, rows stay where they were. The first time, and whenever the user chooses another column,
-the order is exact.
+Order: rows that are sorted by a value that moves would dance. So a row overtakes the one above it only when it is
+more than a tenth larger; within that, rows stay where they were. The first time, and whenever the user chooses
+another column, the order is exact.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from codetimer.cli.text import Symbols, cells, count, cut, duration, number, pad
 MARK_TROUBLE, MARK_ENDED = "!", "x"
 HEADROOM = 1.1  # by how much a row must exceed the one above it to overtake it
 SMALLEST_MEMBER = 16  # columns are dropped before the member gets less
+LONGEST_PROGRAM = 24
 BETWEEN = "  "
 
 Identity = tuple[int, int, str]
@@ -137,7 +138,8 @@ class Layout:
 
     def _texts(self, row: Row, mark: str) -> dict[str, str]:
         program, member = (printable(word, self.symbols.encoding) for word in words(row))
-        texts = {"mark": mark, "PID": str(row.pid), "PROGRAM": cut(program, 24, self.symbols.ellipsis), "MEMBER": member}
+        program = cut(program, LONGEST_PROGRAM, self.symbols.ellipsis)
+        texts = {"mark": mark, "PID": str(row.pid), "PROGRAM": program, "MEMBER": member}
         return texts | {column.title: cell(column, row, self.symbols) for column in COLUMNS}
 
     def _fitting(self, names: list[str], width: int | None) -> tuple[list[str], int]:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""A terminal for as long as a full-screen program runs: keys one by one, frames drawn in place, all put back at the end.
+"""A terminal for as long as a full-screen program runs: keys one by one, frames drawn in place, all put back at the
+end.
 
-Whatever ends the program (an error, Ctrl-C, a signal, a hang-up), the terminal is put back first; stopped by Ctrl-Z it
-is put back for the shell and taken again on continuing. Only lines that changed are written, so nothing flickers. Ctrl-C
-and Ctrl-Z stay signals. All of this happens in the main thread; signals wake it through a pipe.
+Whatever ends the program (an error, Ctrl-C, a signal, a hang-up), the terminal is put back first; stopped by Ctrl-Z
+it is put back for the shell and taken again on continuing. Only lines that changed are written, so nothing flickers.
+Ctrl-C and Ctrl-Z stay signals. All of this happens in the main thread; signals wake it through a pipe.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""codetimer top: the counters of all running processes, again and again on a terminal, once where output is no terminal.
+"""codetimer top: the counters of all running processes, once, and on a terminal again and again.
 
 On a terminal a row stays for a minute after its process ended, greyed, with its last values.
 """
@@ -34,8 +34,8 @@ from codetimer.cli.text import Symbols, cut, printable, symbols
 
 DESCRIPTION = """\
 The counters of all running processes. On a terminal they are shown again and again: number keys sort by a column, n by
-name, / filters, p pauses, z hides counters that nobody calls, ? explains the columns, q quits. Elsewhere it is one table,
-of one interval."""
+name, / filters, p pauses, z hides counters that nobody calls, ? explains the columns, q quits. Elsewhere it is one
+table, of one interval."""
 REMEMBERED_S, REMEMBERED = 60, 200  # how long, and how many, rows of ended processes stay
 SHORTEST_S, LONGEST_S = 0.05, 3600.0
 
