@@ -26,8 +26,10 @@ def environment(folder, **more):
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("CODETIMER_") and name not in ("NO_COLOR", "FORCE_COLOR", "PYTHONPATH")
+        if not name.startswith(("CODETIMER_", "PYTHON")) and name not in ("NO_COLOR", "FORCE_COLOR")
     }
+    if "PYTHONMALLOC" in os.environ:  # the sanitizers want it
+        kept["PYTHONMALLOC"] = os.environ["PYTHONMALLOC"]
     return kept | {"PYTHONPATH": LIBRARY, "CODETIMER_DIR": str(folder), "PYTHONUTF8": "1", "LC_ALL": "C.UTF-8"} | more
 
 

@@ -97,6 +97,13 @@ def test_a_full_disk_is_told(running, folder):
     assert run.returncode == 1 and "No space left" in run.stderr and "Traceback" not in run.stderr
 
 
+def test_closed_streams(running, folder):
+    for closed in (">&-", "2>&-", ">&- 2>&-"):
+        line = f"{sys.executable} -m codetimer list {closed}"
+        run = subprocess.run(["sh", "-c", line], capture_output=True, text=True, env=environment(folder), timeout=60)
+        assert (run.returncode, run.stderr) == (0, ""), closed
+
+
 def test_interrupted(running, folder):
     with subprocess.Popen(
         [sys.executable, "-m", "codetimer", "watch", "*/*/rate", "--interval", "0.05"],

@@ -145,6 +145,18 @@ else:
             assert [process.state for process in view.segments] == ["live"]
 
 
+def test_a_dead_segment_beside_a_live_one_is_not_mixed_in(folder):
+    with program(MEASURES, folder) as measured:
+        measured.hear()
+        path = Path(only(folder).path)
+        path.with_name(path.name[:-1] + "7").write_bytes(path.read_bytes())  # nobody holds its lock
+        assert sorted(process.state for process in codetimer.processes(folder)) == ["dead", "live"]
+        for who in (measured.pid, *codetimer.processes(folder)):
+            with codetimer.attach(who, directory=folder) as view:
+                assert [process.path for process in view.segments] == [str(path)]
+                assert view.sample()["__main__/__main__.f"].calls == 7
+
+
 # ---- what is no segment ----
 
 

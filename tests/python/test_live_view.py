@@ -2,10 +2,8 @@
 """Guards View and configure: what is read from outside is what the program measured, switching acts at once, and the
 measured process gets no thread and no descriptor from being measured or watched."""
 
-import fcntl
 import itertools
 import os
-import struct
 import threading
 import time
 
@@ -287,19 +285,26 @@ def test_a_view_leaves_no_descriptor(running, folder):
     assert os.listdir("/proc/self/fd") == before
 
 
+HOLDER = """
+import fcntl, struct
+file = os.open(hear(), os.O_RDWR)
+fcntl.fcntl(file, 37, struct.pack("hhlli", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0))  # F_OFD_SETLK
+say("held")
+time.sleep(1)  # as a controller that is stopped half-way
+"""
+
+
 def test_a_controller_that_has_to_wait_lets_other_threads_run(running, folder):
-    with codetimer.attach(running.pid, directory=folder) as view:
-        file = os.open(view.process.path, os.O_RDWR)
-        lock = struct.pack("hhlli", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
-        fcntl.fcntl(file, 37, lock)  # F_OFD_SETLK: as a controller that is stopped half-way would hold it
+    with codetimer.attach(running.pid, directory=folder) as view, program(HOLDER, folder) as holder:
+        holder.say(view.process.path)
+        holder.hear()
         waiting = threading.Thread(target=view.disable, args=("*.f",))
         waiting.start()
-        time.sleep(0.2)
+        time.sleep(0.1)
         assert waiting.is_alive()
         for use in (view.sample, view.close, lambda: view.process):
             with pytest.raises(RuntimeError, match="in use by another thread"):
                 use()
-        os.close(file)
         waiting.join(10)
         assert not waiting.is_alive() and not view.counters[F].enabled
 

@@ -55,14 +55,24 @@ class Refused(Exception):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    for stream in ("stdout", "stderr"):  # closed by whoever started us
+        if getattr(sys, stream) is None:
+            setattr(sys, stream, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+    code = _guarded(list(sys.argv[1:] if argv is None else argv))
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _silence(sys.stdout)
+    return code
+
+
+def _guarded(arguments: list[str]) -> int:
     try:
         code = _run(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        _silence(sys.stdout)
         return OK
     except UsageError as error:
         return _fail(error, USAGE)
@@ -122,7 +132,7 @@ def _fail(error: Exception, code: int) -> int:
 
 
 def _silence(stream: Any) -> None:
-    """Whoever read it has gone: what is still in its buffer goes nowhere, without a message at exit."""
+    """It cannot be written any more: what is still in its buffer goes nowhere, without another message at exit."""
     try:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())
