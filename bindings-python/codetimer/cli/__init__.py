@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The command codetimer: watch and switch the counters of running processes from outside.
 
-Each subcommand is a module of this package with add_parser(subparsers) and run(args), which returns the exit code. Where
-the command is named first, only its module is imported.
+Each subcommand is a module of this package with add_parser(subparsers) and run(args), which returns the exit code.
+Where the command is named first, only its module is imported.
 """
 
 from __future__ import annotations

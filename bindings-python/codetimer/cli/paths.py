@@ -2,8 +2,8 @@
 r"""Paths name counters: \category(members)\counter, or category/member/counter.
 
 The category and the members are patterns as in a members list ("*" for any characters, "?" for one, ";" between
-several, "!" to exclude); the counter is one of COUNTERS. In the second form the first "/" ends the category and the last
-one the member.
+several, "!" to exclude); the counter is one of COUNTERS. In the second form the first "/" ends the category and the
+last one the member.
 
     \shop(shop.handle*)\average     shop/shop.handle/p99     */*/rate
 """
