@@ -204,7 +204,7 @@ def test_a_torn_last_row_of_csv_is_dropped(folder, tmp_path):
     file = tmp_path / "a.csv"
     with Worker(folder):
         run(folder, "record", "shop/*/calls", "--to", file, "--rate", "0.1", "--duration", "0.2")
-        file.write_bytes(file.read_bytes() + b'1,2026,1,1,1,"torn\n')
+        file.write_bytes(file.read_bytes() + b'1,2026,1,1,1,"torn\n' + b"torn\n" * 999)
         shown = run(folder, "show", file)
         assert "cut or damaged" in shown.stderr
         assert shown.returncode == 0

@@ -4,6 +4,7 @@ put back however it ends."""
 
 import json
 import os
+import re
 import signal
 import sys
 import textwrap
@@ -11,9 +12,10 @@ import time
 
 import pytest
 from cli_processes import Screen, Worker, command, environment, run, wait_for
-from codetimer.cli.sampling import Row
+from codetimer.cli.sampling import Row, Snapshot
 from codetimer.cli.table import BY_DIGIT, Layout, Order
 from codetimer.cli.text import Symbols, cells, cut, duration, number, printable
+from codetimer.cli.top import Top
 
 SIGNS = Symbols("—", "µ", "…", "utf-8")
 
@@ -295,6 +297,30 @@ def test_every_width_is_kept():
             assert cells(line) <= width
     wide = Layout(SIGNS).lines(rows, ["!", ""], None)
     assert "名" * 40 in wide[1]
+
+
+def test_narrow_windows_keep_what_matters():
+    rows = [make(rate=100.0, average_ns=1e6, lifetime_average_ns=1e6)]
+    header, line = Layout(SIGNS).lines(rows, [""], 36)
+    assert header.split() == ["MEMBER", "CALLS/s", "AVG"]
+    assert line.split() == ["shop.handle", "100", "1.00", "ms"]
+
+
+def test_marks_and_their_reasons(folder):
+    top = Top(1.0, SIGNS)
+    rows = [make(pid=1, unclean=True), make(pid=2, busy=True), make(pid=3)]
+    top.look(rows, Snapshot(0, rows, [], []), 0.0)
+    top.press("n", 24)
+    frame = top.frame(120, 24)
+    assert [line.lstrip("\x1b[1m")[0] for line in frame[2:5]] == ["!", "!", " "]
+    assert frame[-2] == "! 1 shop/shop.handle: ended in the middle of an update; one call may be half in"
+
+
+def test_refused_counters_are_marked(folder):
+    with Worker(folder, CODETIMER_MAX_COUNTERS="2"):
+        result = run(folder, "top", "--interval", "0.1")
+    assert all(line.startswith("! ") for line in result.stdout.splitlines()[1:])
+    assert re.search(r"codetimer: ! \d+: counters that could not be made: 1, the last one shop/shop\.", result.stderr)
 
 
 def test_names_cannot_drive_the_terminal():

@@ -131,7 +131,7 @@ def _troubles(rows: Sequence[Row], processes: Sequence[Process]) -> dict[Identit
             found[identity(row)] = f"{row.pid} {row.key}: its writer was busy; these are older values"
         elif process is not None:
             last = f", the last one {process.last_refused}" if process.last_refused else ""
-            found[identity(row)] = f"{row.pid}: {process.refused} counters could not be made{last}"
+            found[identity(row)] = f"{row.pid}: counters that could not be made: {process.refused}{last}"
     return found
 
 
