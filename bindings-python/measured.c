@@ -72,8 +72,8 @@ static inline PyObject *finish(measured_object *self, const ct_token *token, PyO
 static PyObject *call_function(PyObject *callable, PyObject *const *args, size_t count, PyObject *names) {
     measured_object *self = (measured_object *)callable;
     ct_token token;
-    Py_INCREF(self);
     ct_enter(self->counter, &token);
+    Py_INCREF(self);
     PyObject *result = ((PyFunctionObject *)self->wrapped)->vectorcall(self->wrapped, args, count, names);
     return finish(self, &token, result);
 }
@@ -81,8 +81,8 @@ static PyObject *call_function(PyObject *callable, PyObject *const *args, size_t
 static PyObject *call_any(PyObject *callable, PyObject *const *args, size_t count, PyObject *names) {
     measured_object *self = (measured_object *)callable;
     ct_token token;
-    Py_INCREF(self);
     ct_enter(self->counter, &token);
+    Py_INCREF(self);
     return finish(self, &token, PyObject_Vectorcall(self->wrapped, args, count, names));
 }
 

@@ -54,8 +54,11 @@ double ct__clock_frequency_hz(void);
 void ct__clock_tend(void);
 
 /* The same for who has just read the clock: one comparison when nothing is due. */
+static inline int ct__clock_is_due(uint64_t ticks) {
+    return (int64_t)(ticks - atomic_load_explicit(&ct__clock_shared.due_ticks, memory_order_relaxed)) >= 0;
+}
 static inline void ct__clock_tend_at(uint64_t ticks) {
-    if ((int64_t)(ticks - atomic_load_explicit(&ct__clock_shared.due_ticks, memory_order_relaxed)) >= 0) ct__clock_tend();
+    if (ct__clock_is_due(ticks)) ct__clock_tend();
 }
 
 #endif

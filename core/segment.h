@@ -87,14 +87,15 @@ static inline void ct__set(ct__word *word, uint64_t value) { atomic_store_explic
 /* A plain add: there is one writer. */
 static inline void ct__add(ct__word *word, uint64_t value) { ct__set(word, ct__get(word) + value); }
 
-static inline void ct__slot_begin(ct__slot *slot) {
+/* Opens the record; what it returns closes it. */
+static inline uint32_t ct__slot_begin(ct__slot *slot) {
     uint32_t sequence = atomic_load_explicit(&slot->sequence, memory_order_relaxed);
     atomic_store_explicit(&slot->sequence, sequence + 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
+    return sequence + 2;
 }
-static inline void ct__slot_end(ct__slot *slot) {
-    uint32_t sequence = atomic_load_explicit(&slot->sequence, memory_order_relaxed);
-    atomic_store_explicit(&slot->sequence, sequence + 1, memory_order_release);
+static inline void ct__slot_end(ct__slot *slot, uint32_t sequence) {
+    atomic_store_explicit(&slot->sequence, sequence, memory_order_release);
 }
 
 #endif
