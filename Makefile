@@ -49,7 +49,8 @@ FAKE := $(wildcard tests/fake/*.c)
 LUA_SOURCES := $(wildcard bindings-lua/*.c)
 TEST_PROGRAMS := $(patsubst tests/core/%.c,$(D)/tests/%,$(wildcard tests/core/test_*.c))
 REAL_PROGRAMS := $(patsubst tests/core/%.c,$(D)/tests/%,$(wildcard tests/core/real_*.c))
-TEST_HELPERS := $(filter-out tests/core/test_% tests/core/real_%,$(wildcard tests/core/*.c))
+BENCH_PROGRAMS := $(patsubst tests/core/%.c,$(D)/tests/%,$(wildcard tests/core/bench_*.c))
+TEST_HELPERS := $(filter-out tests/core/test_% tests/core/real_% tests/core/bench_%,$(wildcard tests/core/*.c))
 PYTHON_SOURCES := setup.py pyproject.toml $(wildcard core/*.[ch] core/platform/*.[ch] bindings-python/*.[ch] \
 	bindings-python/codetimer/*)
 
@@ -175,6 +176,8 @@ $(TEST_PROGRAMS): $(D)/tests/%: $(D)/obj/fake/tests/core/%.o $(FAKE_OBJECTS)
 	@mkdir -p $(@D) && $(CC) $(CFLAGS) $(INSTRUMENT) -o $@ $^ -lcmocka $(LIBS)
 $(REAL_PROGRAMS): $(D)/tests/%: $(D)/obj/test/tests/core/%.o $(REAL_OBJECTS)
 	@mkdir -p $(@D) && $(CC) $(CFLAGS) $(INSTRUMENT) -o $@ $^ -lcmocka $(LIBS)
+$(BENCH_PROGRAMS): $(D)/tests/%: $(D)/obj/test/tests/core/%.o $(STATIC_LIBRARY)
+	@mkdir -p $(@D) && $(CC) $(CFLAGS) $(INSTRUMENT) -o $@ $^ $(LIBS)
 
 NEW_TALLY = @mkdir -p $(dir $(TALLY)) && rm -rf $(TALLY) $(TALLY).logs
 SUM = @tests/tally sum $(TALLY)
