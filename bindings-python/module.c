@@ -56,10 +56,10 @@ PyDoc_STRVAR(report_doc, "report($module, /, file=None)\n--\n\n"
 
 PyDoc_STRVAR(trace_increments_doc,
              "trace_increments($module, on, /)\n--\n\n"
-             "Whether each finished call is told to the logger 'codetimer' at level DEBUG, as 'counter KEY incremented by\n"
-             "N ns' (off at first). Returns what it was before.\n\n"
-             "It holds for all counters of this interpreter. A call then costs some microseconds, also where the level of\n"
-             "the logger lets nothing through.");
+             "Whether each finished call is told to the logger 'codetimer' at level DEBUG, as\n"
+             "'counter KEY incremented by N ns' (off at first). Returns what it was before.\n\n"
+             "It holds for all counters of this interpreter. A call then costs some microseconds more, which are not\n"
+             "counted, also where the level of the logger lets nothing through.");
 
 PyDoc_STRVAR(module_doc,
              "How long code takes, how many CPU cycles it costs, and what the garbage collector did meanwhile.");
