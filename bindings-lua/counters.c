@@ -142,7 +142,7 @@ static int counter_record(lua_State *L) {
     ct__lua_counter *counter = ct__lua_check_counter(L, 1);
     lua_Integer duration_ns = ct__lua_check_count(L, 2, 2, "duration_ns", LUA_MAXINTEGER);
     ct_counter_record(counter->handle, (uint64_t)duration_ns, CT_RETURNED);
-    if (!counter->plain) ct__lua_trace(L, "increment", counter->handle);
+    if (!counter->plain) ct__lua_trace_increment(L, counter->handle, duration_ns);
     return 0;
 }
 
@@ -303,7 +303,9 @@ void ct__lua_counters_open(lua_State *L) {
     ct__lua_new_type(L, COUNTER_TYPE, functions);
     ct__lua_new_type(L, COUNTERS_TYPE, table_functions);
     ct__lua_counters *counters = lua_newuserdatauv(L, sizeof *counters, 0);
-    *counters = (ct__lua_counters){0};
+    lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
+    *counters = (ct__lua_counters){.main_thread = lua_tothread(L, -1)};
+    lua_pop(L, 1);
     luaL_newlib(L, closer);
     lua_setmetatable(L, -2);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &counters_key);

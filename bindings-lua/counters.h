@@ -18,6 +18,7 @@ typedef struct ct__lua_counter ct__lua_counter;
 
 typedef struct ct__lua_counters {
     ct_writer *writer;
+    const lua_State *main_thread;
     ct__lua_counter *first;
     int closed;     /* lua_close has closed the writer */
     int increments; /* trace them */
@@ -27,7 +28,7 @@ typedef struct ct__lua_counters {
 struct ct__lua_counter {
     ct_counter *handle; /* NULL: not opened, or the state is closing */
     int plain;
-    int spares; /* chained tokens of its wrapper (measured.c) */
+    int pooled; /* tokens in the pool of its gate (measured.c) */
     ct__lua_counters *owner;
     ct__lua_counter *next, **link;
 };
@@ -78,6 +79,7 @@ int ct__lua_push_percentile(lua_State *L, const ct_sample *sample, int arg);
 void ct__lua_trace_open(lua_State *L);
 /* Calls codetimer.trace(event, key), if there is one. Raises nothing, whatever happens in there. */
 void ct__lua_trace(lua_State *L, const char *event, const ct_counter *handle);
+void ct__lua_trace_increment(lua_State *L, const ct_counter *handle, int64_t duration_ns);
 void ct__lua_trace_opened(lua_State *L, int status, const ct_counter *handle);
 /* Calls codetimer.trace("refused", member, reason). */
 void ct__lua_trace_refused(lua_State *L, int status, const char *member);

@@ -17,8 +17,8 @@ static void stop_timer(lua_State *L, int outcome) {
     timer *t = luaL_checkudata(L, 1, TIMER_TYPE);
     ct_counter *handle = t->counter != NULL ? t->counter->handle : NULL;
     if (t->running && handle != NULL) {
-        ct_leave(handle, &t->call, outcome);
-        if (!t->counter->plain) ct__lua_trace(L, "increment", handle);
+        int64_t duration_ns = ct_leave(handle, &t->call, outcome);
+        if (!t->counter->plain && duration_ns >= 0) ct__lua_trace_increment(L, handle, duration_ns);
     }
     t->running = 0;
 }
