@@ -28,7 +28,7 @@ typedef struct ct__lua_counters {
 struct ct__lua_counter {
     ct_counter *handle; /* NULL: not opened, or the state is closing */
     int plain;
-    int pooled; /* tokens in the pool of its gate (measured.c) */
+    int owned, pooled; /* tokens of its gate (measured.c) */
     ct__lua_counters *owner;
     ct__lua_counter *next, **link;
 };
@@ -47,6 +47,8 @@ typedef struct ct__lua_names {
 int ct__lua_open_counter(lua_State *L, const ct__lua_names *names);
 
 void ct__lua_push_key(lua_State *L, const ct_counter *handle);
+/* Pushes what "name" asks for: key, category, member, of the key at "index"; returns 0 if it asks for something else. */
+int ct__lua_push_key_field(lua_State *L, int index, const char *name);
 int ct__lua_counters_function(lua_State *L);
 
 /* ---- names.c ---- */

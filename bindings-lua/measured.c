@@ -33,6 +33,7 @@ typedef struct token {
     const void *traced_frame; /* the frame of a call that is traced; else NULL */
     int active;
     int kept; /* the gate refers to it while it is active */
+    int own;  /* its place is the gate's own, not the pool */
     ct_token call;
 } token;
 
@@ -52,7 +53,7 @@ static inline const void *calling_frame(lua_State *L) {
 
 APART static int begin_unusually(lua_State *L);
 APART static int end_unusually(lua_State *L, token *t);
-APART static int give_back(lua_State *L, token *t);
+static int give_back(lua_State *L, token *t);
 
 /* The gate: begins a call and returns its token. */
 static int begin_call(lua_State *L) {
@@ -60,7 +61,7 @@ static int begin_call(lua_State *L) {
     if (RARELY(t == NULL || t->active || !t->counter->plain)) return begin_unusually(L);
     lua_pushvalue(L, lua_upvalueindex(GATE_TOKEN));
     t->kept = L == t->counter->owner->main_thread;
-    if (RARELY(!t->kept)) lua_copy(L, lua_upvalueindex(NOTHING), lua_upvalueindex(GATE_TOKEN));
+    if (!t->kept) lua_copy(L, lua_upvalueindex(NOTHING), lua_upvalueindex(GATE_TOKEN));
     t->frame = calling_frame(L);
     t->active = 1;
     ct_enter(t->counter->handle, &t->call);
@@ -81,7 +82,9 @@ static int end_call(lua_State *L) {
 /* new_token(gate, counter) */
 static int new_token(lua_State *L) {
     token *t = lua_newuserdatauv(L, sizeof *t, TOKEN_VALUES);
-    *t = (token){.counter = lua_touserdata(L, 2)};
+    ct__lua_counter *counter = lua_touserdata(L, 2);
+    *t = (token){.counter = counter, .own = !counter->owned};
+    counter->owned = 1;
     lua_pushvalue(L, 1);
     lua_setiuservalue(L, -2, TOKEN_GATE);
     lua_rawgetp(L, LUA_REGISTRYINDEX, &token_key);
@@ -168,21 +171,23 @@ static int end_unusually(lua_State *L, token *t) {
     return t->kept ? 0 : give_back(L, t);
 }
 
-/* The token becomes the gate's own, if that has none, else the first of the pool; beyond the limit it is left to the
- * collector. Allocates nothing. */
-static int give_back(lua_State *L, token *t) {
+/* Beyond the limit a token is left to the collector. Allocates nothing. */
+static int give_to_pool(lua_State *L, token *t) {
+    if (t->counter->pooled >= POOL_MOST) return 0;
+    t->counter->pooled++;
     lua_getiuservalue(L, 1, TOKEN_GATE);
-    lua_getupvalue(L, -1, GATE_TOKEN);
-    int pooled = !lua_isnil(L, -1);
-    lua_pop(L, 1);
-    if (pooled && t->counter->pooled >= POOL_MOST) return 0;
-    if (pooled) {
-        lua_getupvalue(L, -1, GATE_POOL);
-        lua_setiuservalue(L, 1, TOKEN_NEXT);
-        t->counter->pooled++;
-    }
+    lua_getupvalue(L, -1, GATE_POOL);
+    lua_setiuservalue(L, 1, TOKEN_NEXT);
     lua_pushvalue(L, 1);
-    lua_setupvalue(L, -2, pooled ? GATE_POOL : GATE_TOKEN);
+    lua_setupvalue(L, -2, GATE_POOL);
+    return 0;
+}
+
+static int give_back(lua_State *L, token *t) {
+    if (!t->own) return give_to_pool(L, t);
+    lua_getiuservalue(L, 1, TOKEN_GATE);
+    lua_pushvalue(L, 1);
+    lua_setupvalue(L, -2, GATE_TOKEN);
     return 0;
 }
 
@@ -192,6 +197,7 @@ static int token_gc(lua_State *L) {
     token *t = lua_touserdata(L, 1);
     end_active(t, CT_CANCELLED);
     t->frame = &unusual;
+    if (t->own) t->counter->owned = 0;
     return 0;
 }
 
