@@ -26,35 +26,13 @@ typedef struct measured_object {
 
 /* ---- calls ---- */
 
-/* asyncio.CancelledError; NULL unless someone has imported asyncio. */
-static PyObject *get_cancelled(void) {
-    PyObject *name = PyUnicode_FromString("asyncio.exceptions");
-    PyObject *module = name != NULL ? PyImport_GetModule(name) : NULL;
-    PyObject *cancelled = module != NULL ? PyObject_GetAttrString(module, "CancelledError") : NULL;
-    Py_XDECREF(name);
-    Py_XDECREF(module);
-    return cancelled;
-}
-
-static int is_cancellation(PyObject *raised) {
-    if (PyErr_GivenExceptionMatches(raised, PyExc_Exception)) return 0;
-    if (PyErr_GivenExceptionMatches(raised, PyExc_GeneratorExit)) return 1;
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyObject *cancelled = get_cancelled();
-    int is = cancelled != NULL && PyErr_GivenExceptionMatches(type, cancelled);
-    Py_XDECREF(cancelled);
-    PyErr_Restore(type, value, traceback); /* also drops what get_cancelled may have raised */
-    return is;
-}
-
 /* Kept out of the path of calls that return. */
 #if defined(__GNUC__)
 __attribute__((noinline, cold))
 #endif
 static int judge_failure(void) {
     PyObject *raised = PyErr_Occurred();
-    return raised != NULL && is_cancellation(raised) ? CT_CANCELLED : CT_FAILED;
+    return raised != NULL ? ctpy_judge(raised) : CT_FAILED;
 }
 
 static inline PyObject *finish(measured_object *self, const ct_token *token, PyObject *result) {

@@ -67,6 +67,22 @@ def test_increments_when_asked_for(log):
     counter.remove()
 
 
+def test_increments_of_measured_functions(log):
+    """Also of one that was measured before."""
+
+    @codetimer.measured(name="test.trace")
+    def fail():
+        raise ValueError("mine")
+
+    codetimer.trace_increments(True)
+    log.clear()
+    with pytest.raises(ValueError, match="mine"):
+        fail()
+    counter = codetimer.counters["test.trace"]
+    assert log == [("DEBUG", f"counter test/test.trace incremented by {counter.total_ns} ns")] and counter.errors == 1
+    counter.remove()
+
+
 def test_no_increment_where_nothing_counts(log):
     timer = codetimer.timer("test.trace")
     codetimer.trace_increments(True)
