@@ -99,7 +99,7 @@ int ct_writer_open(const char *script, ct_writer **writer) {
         return CT_ENOMEM;
     }
     ct__clock_source(); /* chosen here, so that no measured call has to ask */
-    made->script = strcpy(copy, script);
+    made->script = memcpy(copy, script, strlen(script) + 1);
     ct__os_lock();
     made->number = ++writers;
     ct__os_unlock();
