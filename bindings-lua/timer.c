@@ -5,6 +5,8 @@
  */
 #include "counters.h"
 
+#include <string.h>
+
 #define TIMER_TYPE "codetimer.Timer"
 
 typedef struct timer {
@@ -41,6 +43,19 @@ static int timer_gc(lua_State *L) {
     return 0;
 }
 
+/* timer.counter is nil if it was refused. */
+static int timer_index(lua_State *L) {
+    luaL_checkudata(L, 1, TIMER_TYPE);
+    const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+    if (strcmp(name, "stop") == 0)
+        lua_pushcfunction(L, timer_stop);
+    else if (strcmp(name, "counter") == 0)
+        lua_getiuservalue(L, 1, 1);
+    else
+        return 0;
+    return 1;
+}
+
 /* timer(name [, category]), timer{name=, category=, help=} */
 int ct__lua_timer(lua_State *L) {
     ct__lua_names names;
@@ -66,11 +81,7 @@ int ct__lua_timer(lua_State *L) {
 }
 
 void ct__lua_timer_open(lua_State *L) {
-    static const luaL_Reg functions[] = {{"__close", timer_close}, {"__gc", timer_gc}, {NULL, NULL}};
-    static const luaL_Reg methods[] = {{"stop", timer_stop}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"__index", timer_index}, {"__close", timer_close}, {"__gc", timer_gc}, {NULL, NULL}};
     ct__lua_new_type(L, TIMER_TYPE, functions);
-    luaL_getmetatable(L, TIMER_TYPE);
-    luaL_newlib(L, methods);
-    lua_setfield(L, -2, "__index");
-    lua_pop(L, 1);
 }
