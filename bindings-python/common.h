@@ -28,7 +28,8 @@
 /* Through void (*)(void), the one function type that every other may pass by way of. */
 #define CTPY_WITH_KEYWORDS(function) ((PyCFunction)(void (*)(void))(function))
 
-#define CTPY_MEASURED_TYPES 3
+/* What measured makes, by how it behaves in a class (measured.c). */
+enum { CTPY_FUNCTION, CTPY_DESCRIPTOR, CTPY_OBJECT, CTPY_ATTRIBUTE, CTPY_MEASURED_TYPES };
 
 typedef struct ctpy_state {
     PyTypeObject *result_type;

@@ -73,8 +73,9 @@ int ctpy_is_measured(ctpy_state *state, PyObject *object) {
 }
 
 static PyTypeObject *choose_type(ctpy_state *state, PyObject *wrapped) {
-    if (PyType_HasFeature(Py_TYPE(wrapped), Py_TPFLAGS_METHOD_DESCRIPTOR)) return state->measured_types[0];
-    return state->measured_types[Py_TYPE(wrapped)->tp_descr_get != NULL ? 1 : 2];
+    if (!PyCallable_Check(wrapped)) return state->measured_types[CTPY_ATTRIBUTE];
+    if (PyType_HasFeature(Py_TYPE(wrapped), Py_TPFLAGS_METHOD_DESCRIPTOR)) return state->measured_types[CTPY_FUNCTION];
+    return state->measured_types[Py_TYPE(wrapped)->tp_descr_get != NULL ? CTPY_DESCRIPTOR : CTPY_OBJECT];
 }
 
 static measured_object *make(PyTypeObject *type, PyObject *wrapped) {
@@ -131,7 +132,7 @@ static PyObject *bind_function(PyObject *object, PyObject *instance, PyObject *t
 
 /* As the wrapped object binds; what comes out of it is called under the same counter. Steals "bound". */
 static PyObject *measure_bound(measured_object *self, PyObject *bound) {
-    measured_object *made = make(self->state->measured_types[2], bound);
+    measured_object *made = make(self->state->measured_types[CTPY_OBJECT], bound);
     Py_DECREF(bound);
     if (made == NULL) return NULL;
     made->counter = self->counter;
@@ -163,9 +164,19 @@ static int is_own(PyObject *name) {
     return 0;
 }
 
+/* Copying would ask the wrapped object for a copy, which would not be measured; without this it asks __reduce_ex__. */
+static int is_hidden(PyObject *name) {
+    return PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, "__deepcopy__") == 0;
+}
+
 static PyObject *get_attribute(PyObject *object, PyObject *name) {
     PyObject *wrapped = ((measured_object *)object)->wrapped;
-    return is_own(name) ? PyObject_GenericGetAttr(object, name) : PyObject_GetAttr(wrapped, name);
+    return is_own(name) || is_hidden(name) ? PyObject_GenericGetAttr(object, name) : PyObject_GetAttr(wrapped, name);
+}
+
+/* For those who ask by way of object.__getattribute__. */
+static PyObject *get_text(PyObject *object, void *name) {
+    return PyObject_GetAttrString(((measured_object *)object)->wrapped, name);
 }
 
 /* Also deletes: "value" is NULL then. */
@@ -223,9 +234,6 @@ static PyObject *set_name(PyObject *object, PyObject *args) {
 
 /* ---- the types ---- */
 
-PyDoc_STRVAR(measured_doc, "What stands in place of a function that codetimer.measured was applied to.\n\n"
-                           "It behaves as the function, which is its __wrapped__.");
-
 static PyMethodDef function_methods[] = {
     {"__reduce__", reduce, METH_NOARGS, NULL},
     {"__reduce_ex__", reduce, METH_O, NULL},
@@ -239,29 +247,45 @@ static PyMethodDef object_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+#define COMMON_MEMBERS                                                                 \
+    {"__wrapped__", T_OBJECT, offsetof(measured_object, wrapped), READONLY, NULL}, {   \
+        "__weaklistoffset__", T_PYSSIZET, offsetof(measured_object, weak), READONLY, NULL \
+    }
+
 static PyMemberDef members[] = {
-    {"__wrapped__", T_OBJECT, offsetof(measured_object, wrapped), READONLY, NULL},
+    COMMON_MEMBERS,
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(measured_object, vectorcall), READONLY, NULL},
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(measured_object, weak), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
+};
+
+static PyMemberDef attribute_members[] = {
+    COMMON_MEMBERS,
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyGetSetDef texts[] = {
+    {"__doc__", get_text, NULL, NULL, CTPY_MUTABLE(void *, "__doc__")},
+    {"__name__", get_text, NULL, NULL, CTPY_MUTABLE(void *, "__name__")},
+    {"__qualname__", get_text, NULL, NULL, CTPY_MUTABLE(void *, "__qualname__")},
+    {NULL, NULL, NULL, NULL, NULL},
 };
 
 /* clang-format off */
 #define COMMON_SLOTS                                   \
-    {Py_tp_doc, CTPY_MUTABLE(void *, measured_doc)},   \
     {Py_tp_dealloc, CTPY_SLOT(free_measured)},         \
     {Py_tp_traverse, CTPY_SLOT(visit_measured)},       \
     {Py_tp_clear, CTPY_SLOT(clear_measured)},          \
-    {Py_tp_call, CTPY_SLOT(PyVectorcall_Call)},        \
     {Py_tp_getattro, CTPY_SLOT(get_attribute)},        \
     {Py_tp_setattro, CTPY_SLOT(set_attribute)},        \
     {Py_tp_repr, CTPY_SLOT(make_repr)},                \
     {Py_tp_str, CTPY_SLOT(make_str)},                  \
-    {Py_tp_members, members}
+    {Py_tp_getset, texts}
 /* clang-format on */
 
 static PyType_Slot function_slots[] = {
     COMMON_SLOTS,
+    {Py_tp_call, CTPY_SLOT(PyVectorcall_Call)},
+    {Py_tp_members, members},
     {Py_tp_descr_get, CTPY_SLOT(bind_function)},
     {Py_tp_methods, function_methods},
     {0, NULL},
@@ -269,6 +293,8 @@ static PyType_Slot function_slots[] = {
 
 static PyType_Slot descriptor_slots[] = {
     COMMON_SLOTS,
+    {Py_tp_call, CTPY_SLOT(PyVectorcall_Call)},
+    {Py_tp_members, members},
     {Py_tp_descr_get, CTPY_SLOT(bind_descriptor)},
     {Py_tp_methods, object_methods},
     {0, NULL},
@@ -276,31 +302,48 @@ static PyType_Slot descriptor_slots[] = {
 
 static PyType_Slot object_slots[] = {
     COMMON_SLOTS,
+    {Py_tp_call, CTPY_SLOT(PyVectorcall_Call)},
+    {Py_tp_members, members},
     {Py_tp_methods, object_methods},
     {0, NULL},
 };
 
-#define COMMON_FLAGS                                                                                          \
-    (Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE |         \
-     Py_TPFLAGS_DISALLOW_INSTANTIATION)
+/* What only binds: a singledispatchmethod cannot be called itself. */
+static PyType_Slot attribute_slots[] = {
+    COMMON_SLOTS,
+    {Py_tp_descr_get, CTPY_SLOT(bind_descriptor)},
+    {Py_tp_members, attribute_members},
+    {Py_tp_methods, object_methods},
+    {0, NULL},
+};
+
+#define COMMON_FLAGS \
+    (Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION)
 
 PyType_Spec ctpy_measured_function_spec = {
     .name = "codetimer.MeasuredFunction",
     .basicsize = sizeof(measured_object),
-    .flags = COMMON_FLAGS | Py_TPFLAGS_METHOD_DESCRIPTOR, /* o.m() makes no bound method */
+    .flags = COMMON_FLAGS | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR, /* o.m() makes no method */
     .slots = function_slots,
 };
 
 PyType_Spec ctpy_measured_descriptor_spec = {
     .name = "codetimer.MeasuredDescriptor",
     .basicsize = sizeof(measured_object),
-    .flags = COMMON_FLAGS,
+    .flags = COMMON_FLAGS | Py_TPFLAGS_HAVE_VECTORCALL,
     .slots = descriptor_slots,
 };
 
 PyType_Spec ctpy_measured_object_spec = {
     .name = "codetimer.MeasuredObject",
     .basicsize = sizeof(measured_object),
-    .flags = COMMON_FLAGS,
+    .flags = COMMON_FLAGS | Py_TPFLAGS_HAVE_VECTORCALL,
     .slots = object_slots,
+};
+
+PyType_Spec ctpy_measured_attribute_spec = {
+    .name = "codetimer.MeasuredAttribute",
+    .basicsize = sizeof(measured_object),
+    .flags = COMMON_FLAGS,
+    .slots = attribute_slots,
 };

@@ -16,10 +16,12 @@ typedef struct ctpy_labels {
 
 /* ---- measured.c: the types ---- */
 
-/* They differ in how they bind as an attribute of a class: like a function; as the object they wrap does; not at all. */
+/* They differ in how they bind as an attribute of a class: like a function; as the object they wrap does; not at all; as
+ * that object does, and cannot be called but when bound. */
 extern PyType_Spec ctpy_measured_function_spec;
 extern PyType_Spec ctpy_measured_descriptor_spec;
 extern PyType_Spec ctpy_measured_object_spec;
+extern PyType_Spec ctpy_measured_attribute_spec;
 
 int ctpy_is_measured(ctpy_state *state, PyObject *object);
 

@@ -124,7 +124,8 @@ static int add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **type) {
 
 static int add_measured_types(PyObject *module, ctpy_state *state) {
     PyType_Spec *const specs[CTPY_MEASURED_TYPES] = {
-        &ctpy_measured_function_spec, &ctpy_measured_descriptor_spec, &ctpy_measured_object_spec};
+        &ctpy_measured_function_spec, &ctpy_measured_descriptor_spec, &ctpy_measured_object_spec,
+        &ctpy_measured_attribute_spec};
     for (size_t i = 0; i < CTPY_MEASURED_TYPES; i++)
         if (add_type(module, specs[i], &state->measured_types[i]) < 0) return -1;
     return 0;
