@@ -96,6 +96,7 @@ def test_generators_in_turns(timer):
     time.sleep(0.02)
     next(second)
     next(first, None)  # ends first what began first
+    assert timer.counter.calls == 1 and timer.counter.min_ns >= 20_000_000
     next(second, None)
     check_two_lengths(timer.counter, 2)
 
@@ -185,6 +186,26 @@ def test_exit_stack(timer):
             stack.enter_context(timer)
         assert timer.counter.in_flight == 2
     assert timer.counter.calls == 3
+
+
+def test_exit_stacks_of_two_threads(timer):
+    inside, leave = threading.Event(), threading.Event()
+
+    def block():
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(timer)
+            inside.set()
+            leave.wait(10)
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(timer)
+        time.sleep(0.02)
+        thread = threading.Thread(target=block)
+        thread.start()
+        inside.wait(10)
+    assert timer.counter.calls == 1 and timer.counter.min_ns >= 20_000_000
+    leave.set()
+    thread.join()
 
 
 def test_by_hand(timer):
