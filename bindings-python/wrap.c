@@ -10,8 +10,17 @@
 
 /* ---- async ---- */
 
+/* The flags of the code that a call runs, also from behind a cache. */
+static int read_flags(PyObject *object) {
+    int cached = ctpy_is_functools(object, "_lru_cache_wrapper");
+    PyObject *inner = cached > 0 ? PyObject_GetAttrString(object, "__wrapped__") : NULL;
+    int flags = cached == 0 ? ctpy_code_flags(object) : inner != NULL ? ctpy_code_flags(inner) : -1;
+    Py_XDECREF(inner);
+    return flags;
+}
+
 const char *ctpy_why_not(PyObject *object) {
-    int flags = ctpy_code_flags(object);
+    int flags = read_flags(object);
     if (flags < 0) return NULL;
     if (flags & CO_ASYNC_GENERATOR) return "an async generator function";
     if (flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE)) return "a coroutine function";
