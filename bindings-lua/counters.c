@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define COUNTER_TYPE "codetimer.Counter"
+#define COUNTER_TYPE  "codetimer.Counter"
 #define COUNTERS_TYPE "codetimer.Counters"
 
 static const char counters_key = 0;
@@ -153,7 +153,9 @@ static int return_status(lua_State *L, int status) {
     return 1;
 }
 
-static int counter_reset(lua_State *L) { return return_status(L, ct_counter_reset(ct__lua_check_counter(L, 1)->handle)); }
+static int counter_reset(lua_State *L) {
+    return return_status(L, ct_counter_reset(ct__lua_check_counter(L, 1)->handle));
+}
 
 static int counter_remove(lua_State *L) {
     ct__lua_counter *counter = ct__lua_check_counter(L, 1);
@@ -213,7 +215,10 @@ static int counter_tostring(lua_State *L) {
     ct_counter_sample(counter->handle, &sample);
     ct__lua_push_key(L, counter->handle);
     lua_pushfstring(L, COUNTER_TYPE " %s: %I calls, %I ns%s", lua_tostring(L, -1), (LUAI_UACINT)sample.calls,
-                    (LUAI_UACINT)sample.total_ns, !sample.listed ? ", removed" : !sample.enabled ? ", disabled" : "");
+                    (LUAI_UACINT)sample.total_ns,
+                    !sample.listed    ? ", removed"
+                    : !sample.enabled ? ", disabled"
+                                      : "");
     return 1;
 }
 
@@ -311,9 +316,11 @@ int ct__lua_counters_function(lua_State *L) {
 
 void ct__lua_counters_open(lua_State *L) {
     static const luaL_Reg closer[] = {{"__gc", close_counters}, {NULL, NULL}};
-    static const luaL_Reg functions[] = {
-        {"__index", counter_index}, {"__eq", counter_eq}, {"__tostring", counter_tostring}, {"__gc", counter_gc},
-        {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"__index", counter_index},
+                                         {"__eq", counter_eq},
+                                         {"__tostring", counter_tostring},
+                                         {"__gc", counter_gc},
+                                         {NULL, NULL}};
     static const luaL_Reg table_functions[] = {{"__index", index_counters}, {NULL, NULL}};
     if (ct__lua_find_counters(L) != NULL) return;
     ct__lua_new_type(L, COUNTER_TYPE, functions);

@@ -47,15 +47,16 @@ typedef struct ct__lua_names {
 int ct__lua_open_counter(lua_State *L, const ct__lua_names *names);
 
 void ct__lua_push_key(lua_State *L, const ct_counter *handle);
-/* Pushes what "name" asks for: key, category, member, of the key at "index"; returns 0 if it asks for something else. */
+/* Pushes what "name" asks for: key, category, member, of the key at "index"; returns 0 if it asks for something else.
+ */
 int ct__lua_push_key_field(lua_State *L, int index, const char *name);
 int ct__lua_counters_function(lua_State *L);
 
 /* ---- names.c ---- */
 
-/* Reads a name at "index" that is a string, or a table with name, category and help, or nil, and the category behind it;
- * replaces them by name, category and help at index, index + 1, index + 2, each a string or nil. Raises argument errors
- * for "arg". */
+/* Reads a name at "index" that is a string, or a table with name, category and help, or nil, and the category behind
+ * it; replaces them by name, category and help at index, index + 1, index + 2, each a string or nil. Raises argument
+ * errors for "arg". */
 void ct__lua_check_names(lua_State *L, int arg, int index);
 void ct__lua_get_names(lua_State *L, int index, ct__lua_names *names);
 /* A function that has no name of its own needs one: an argument error. */

@@ -3,25 +3,26 @@
  * measured.c: measured(fn), the wrapper that counts.
  *
  * The wrapper is a Lua function, so fn may yield, recurse deeply, and be seen in tracebacks. What ends a call in every
- * case is a to-be-closed variable: its value, a token, is a userdata whose __close counts the call. The token comes from
- * the gate, a C closure of the wrapper's own that keeps one token for the usual case and a chain of others, for calls
- * within calls and in coroutines. So calls allocate nothing once as many tokens exist as calls were under way.
+ * case is a to-be-closed variable: its value, a token, is a userdata whose __close counts the call. The token comes
+ * from the gate, a C closure of the wrapper's own that keeps one token for the usual case and a chain of others, for
+ * calls within calls and in coroutines. So calls allocate nothing once as many tokens exist as calls were under way.
  *
- * A call has returned if its token is closed from the very frame in which it was begun. Otherwise it failed (there is an
- * error), or it was cancelled: the coroutine or the state was closed, or the collector found the token, since nobody will
- * ever resume or close that coroutine. In the main thread no call is lost, so there the gate keeps its token meanwhile.
+ * A call has returned if its token is closed from the very frame in which it was begun. Otherwise it failed (there is
+ * an error), or it was cancelled: the coroutine or the state was closed, or the collector found the token, since nobody
+ * will ever resume or close that coroutine. In the main thread no call is lost, so there the gate keeps its token
+ * meanwhile.
  *
- * Invariant: a token is "active" from its begin to its one end. While it is active in a coroutine nothing but the stack
- * of that coroutine refers to it; otherwise the gate does.
+ * Invariant: a token is "active" from its begin to its one end. While it is active, nothing but the stack refers to it,
+ * unless it is "kept"; otherwise the gate does.
  */
 #include "counters.h"
 
 static const char factories_key = 0; /* what makes wrappers: a table by number of parameters + 1; 0: any number */
 static const char token_key = 0;     /* the metatable of tokens */
 
-enum { PARAMETERS_MOST = 16 }; /* of functions whose wrapper has just as many */
-enum { POOL_MOST = 1000 };     /* tokens that a gate keeps after deep recursion */
-enum { GATE_UPVALUE = 1, FN_UPVALUE }; /* of the wrapper, in the order of their first use */
+enum { PARAMETERS_MOST = 16 };                                  /* of functions whose wrapper has just as many */
+enum { POOL_MOST = 1000 };                                      /* tokens that a gate keeps after deep recursion */
+enum { GATE_UPVALUE = 1, FN_UPVALUE };                          /* of the wrapper, in the order of their first use */
 enum { TOKEN_NEXT = 1, TOKEN_GATE, TOKEN_VALUES = TOKEN_GATE }; /* user values of a token */
 
 /* Upvalues of the gate. The last does not exist: reading it gives nil. */
@@ -49,7 +50,7 @@ static inline const void *calling_frame(lua_State *L) {
 
 /* For the compiler only: the usual way is laid out straight and keeps no register for the others. */
 #define RARELY(condition) __builtin_expect(!!(condition), 0)
-#define APART __attribute__((noinline, cold))
+#define APART             __attribute__((noinline, cold))
 
 APART static int begin_unusually(lua_State *L);
 APART static int end_unusually(lua_State *L, token *t);
@@ -117,8 +118,7 @@ static token *take_pooled(lua_State *L) {
 /* Pushes a token that is not active, and lets go of it. */
 static token *take_token(lua_State *L) {
     token *t = lua_touserdata(L, lua_upvalueindex(GATE_TOKEN));
-    if (t == NULL || t->active)
-        return lua_isnil(L, lua_upvalueindex(GATE_POOL)) ? make_token(L) : take_pooled(L);
+    if (t == NULL || t->active) return lua_isnil(L, lua_upvalueindex(GATE_POOL)) ? make_token(L) : take_pooled(L);
     lua_pushvalue(L, lua_upvalueindex(GATE_TOKEN));
     lua_copy(L, lua_upvalueindex(NOTHING), lua_upvalueindex(GATE_TOKEN));
     return t;

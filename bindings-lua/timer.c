@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * timer.c: timer(name), a counter around any stretch of code. A timer runs from its making to its stop, which is its
- * method, the end of its block (as a to-be-closed variable), or the collector's finding it forgotten: that is cancelled.
+ * method, the end of its block (as a to-be-closed variable), or the collector's finding it forgotten: that is
+ * cancelled.
  */
 #include "counters.h"
 

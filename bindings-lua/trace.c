@@ -6,8 +6,8 @@
  * setting one takes effect at once. While increments are traced no counter is "plain", so measured calls take the slow
  * path; otherwise tracing costs them nothing.
  *
- * The trace function is called in protected mode, and what it makes us do is not traced: an error in it becomes a warning,
- * and it may itself call measured functions.
+ * The trace function is called in protected mode, and what it makes us do is not traced: an error in it becomes a
+ * warning, and it may itself call measured functions.
  */
 #include "counters.h"
 

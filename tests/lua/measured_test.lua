@@ -390,7 +390,7 @@ describe("several states", function()
             deep(0)
             local function bare(n) return n == 0 and 0 or 1 + bare(n - 1) end
             bare(50) -- so that Lua itself needs no memory
-            fail_after(1)
+            fail_after(0)
             local ok, depth = pcall(deep, 3)
             fail_after(nil)
             assert(ok and depth == 3, depth)
