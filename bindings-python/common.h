@@ -97,8 +97,8 @@ uint64_t ctpy_block_failed(PyObject *block);
 /* Makes a text from "what" for a stream. A new str, or NULL with an exception. */
 typedef PyObject *(*ctpy_formatter)(const void *what, const ct_report_options *options);
 
-/* Writes what "format" makes of "what", as the stream can take it, to "file" (NULL: sys.stdout, looked up now). Returns 0,
- * or -1 with an exception. */
+/* Writes what "format" makes of "what", as the stream can take it, to "file" (NULL: sys.stdout, looked up now). Returns
+ * 0, or -1 with an exception. */
 int ctpy_write(PyObject *file, ctpy_formatter format, const void *what);
 
 /* Writes the report of "result" to "file". */
