@@ -18,7 +18,7 @@
 #include "core/codetimer.h"
 
 #if LUA_VERSION_NUM < 504
-#error "codetimer needs Lua 5.4 or later: the run depends on to-be-closed variables"
+#error "codetimer needs Lua 5.4 or later: a run depends on to-be-closed variables"
 #endif
 
 /* ---- common.c ---- */
@@ -55,7 +55,8 @@ typedef struct ct__lua_gc {
 } ct__lua_gc;
 
 void ct__lua_gc_open(lua_State *L);
-void ct__lua_gc_arm(lua_State *L); /* may raise "not enough memory"; nothing is armed then */
+void ct__lua_gc_arm(lua_State *L);    /* may raise "not enough memory"; nothing is armed then */
+void ct__lua_gc_settle(lua_State *L); /* a full collection: the counts are exact from here on; may raise likewise */
 void ct__lua_gc_disarm(lua_State *L);
 void ct__lua_gc_read(lua_State *L, ct__lua_gc *counts);
 
