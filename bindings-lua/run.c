@@ -331,7 +331,7 @@ static int report_run(lua_State *L, int status, lua_KContext context) {
     if (lua_isboolean(L, FILE_) || result->name_length == 0) return 1;
     if (!resolve_file(L, FILE_)) {
         luaL_pushfail(L);
-        lua_pushliteral(L, "no report: the io library is not loaded; give options.file");
+        lua_pushliteral(L, "no report: there is no io.stdout; give options.file");
         lua_pushstring(L, ct_status_name(CT_ENOTSUP));
         return 3;
     }
