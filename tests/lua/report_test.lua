@@ -124,7 +124,8 @@ describe("standard output", function()
 
     it("may be used by fn and by programs that fn starts", function()
         local out = child.check [[
-            require "codetimer".time("starts", 2, function() io.write("a ") io.stdout:flush() os.execute("echo b") end)]]
+            local function fn() io.write("a ") io.stdout:flush() os.execute("echo b") end
+            require "codetimer".time("starts", 2, fn)]]
         assert.truthy(out:find("^a b\na b\nstarts\n    Calls:          2\n"), out)
     end)
 
