@@ -35,7 +35,7 @@ lua_Integer ct__lua_check_count(lua_State *L, int arg, int index, const char *wh
 /* Argument "arg" must be a table with no other keys than "names" (ends with NULL), or nil. Returns 1 for a table. */
 int ct__lua_check_options(lua_State *L, int arg, const char *const *names);
 
-/* table[key] = value, for the table on top of the stack. A text that is NULL or empty is absent. */
+/* table[key] = value, for the table on top of the stack. A NULL text is absent. */
 void ct__lua_set_text(lua_State *L, const char *key, const char *text);
 void ct__lua_set_integer(lua_State *L, const char *key, uint64_t value);
 void ct__lua_set_number(lua_State *L, const char *key, double value);

@@ -32,11 +32,11 @@ describe("initialize", function()
             local priority = environment.priority
             assert(priority.requested == "high")
             assert(type(priority.previous) == "string" and type(priority.scope) == "string")
-            assert(priority.restored == false and priority.cpu == nil and priority.cpu_status == nil)
+            assert(priority.restored == false and priority.cpu == nil and priority.cpu_status == "CT_OK")
             if priority.status == "CT_OK" then
-                assert(nice() <= -10 and priority.effective:find("nice") and priority.reason == nil)
+                assert(nice() <= -10 and priority.effective:find("nice") and priority.reason == "")
             else
-                assert(nice() == nice_before and type(priority.reason) == "string")
+                assert(nice() == nice_before and #priority.reason > 0)
             end
             assert(environment:restore() == true)
             assert(nice() == nice_before)
@@ -87,7 +87,7 @@ describe("initialize", function()
         child.check(prelude .. [[
             local environment = codetimer.initialize()
             assert(environment.priority.status == "CT_EPERM", environment.priority.status)
-            assert(environment.priority.reason)
+            assert(#environment.priority.reason > 0)
             assert(nice() == nice_before)
             assert(tostring(environment):find("nice"))
             assert(codetimer.time("denied", 5, function() end, { file = false }).calls == 5)
@@ -180,11 +180,11 @@ describe("thread cycles", function()
         local after = codetimer.thread_cycles()
         if before.kind == "none" then
             assert.is_nil(before.value)
-            return assert.is_string(before.reason)
+            return assert.is_true(#before.reason > 0)
         end
         assert.equal("integer", math.type(after.value))
         assert.is_true(after.value > before.value)
         assert.is_string(after.source)
-        if after.kind == "reference" then assert.is_string(after.reason) end
+        if after.kind == "reference" then assert.is_true(#after.reason > 0) end
     end)
 end)
