@@ -203,9 +203,10 @@ run-c:
 	@$(MAKE) -k programs || echo "test-c: not everything could be built; counted as failed"
 	@for program in $(TEST_PROGRAMS) $(REAL_PROGRAMS); do \
 	    tests/tally run cmocka "$(SUITE)C $${program##*/}" $(WRAPPER) $$program; done
-run-python: $(B)/env.sh pythons
+run-python: $(B)/env.sh $(LUA_MODULE) pythons
 	@for version in $(VERSIONS); do \
-	    PYTHONPATH=$(CURDIR)/$(D)/python-$$version/lib tests/tally run pytest "$(SUITE)Python $$version" \
+	    PYTHONPATH=$(CURDIR)/$(D)/python-$$version/lib CODETIMER_LUA_CPATH="$(CURDIR)/$(dir $(LUA_MODULE))?.so" \
+	    tests/tally run pytest "$(SUITE)Python $$version" \
 	        $(WRAPPER) $(B)/venv-$$version/bin/python -m pytest -v -p no:cacheprovider tests/python; done
 run-lua: $(B)/env.sh build-lua
 	@. $(B)/env.sh && LUA_CPATH="$(CURDIR)/$(dir $(LUA_MODULE))?.so;;" \
