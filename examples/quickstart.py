@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The four classic cases, and a fifth that shows the garbage collector at work.
 
-    python examples/quickstart.py
+python examples/quickstart.py
 """
 
 import time

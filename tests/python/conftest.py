@@ -9,9 +9,8 @@ import sys
 import threading
 from pathlib import Path
 
-import pytest
-
 import codetimer
+import pytest
 
 # Where codetimer was imported from, for scripts that run in a process of their own.
 LIBRARY = str(Path(codetimer.__file__).parent.parent)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Guards: wrong arguments are refused before anything runs, with the value seen and what is accepted; right ones are not."""
+"""Guards: wrong arguments are refused before anything runs, with the value seen and what is accepted; right ones are
+not."""
 
 import functools
 import io
 import types
 
-import pytest
-
 import codetimer
+import pytest
 
 
 class Index:
@@ -197,7 +197,10 @@ def test_priority_of_a_wrong_type(priority):
         codetimer.initialize(priority)
 
 
-@pytest.mark.parametrize("cpu,error", [(-1, ValueError), (2**31, ValueError), (2**70, ValueError), (1.0, TypeError), (True, TypeError), ("0", TypeError)])
+@pytest.mark.parametrize(
+    "cpu,error",
+    [(-1, ValueError), (2**31, ValueError), (2**70, ValueError), (1.0, TypeError), (True, TypeError), ("0", TypeError)],
+)
 def test_wrong_cpu(cpu, error):
     with pytest.raises(error, match="cpu must be"):
         codetimer.initialize(None, cpu)

@@ -6,9 +6,8 @@ import os
 import sys
 import threading
 
-import pytest
-
 import codetimer
+import pytest
 
 
 def raw():
@@ -21,7 +20,9 @@ def test_it_is_obtained_and_put_back():
         priority = environment.priority
         assert priority.requested == "high" and priority.previous == f"nice {before[0]}"
         if priority.status == "CT_OK":
-            assert raw()[0] == min(before[0], -10) and priority.effective == f"nice {raw()[0]}" and priority.reason == ""
+            assert (
+                raw()[0] == min(before[0], -10) and priority.effective == f"nice {raw()[0]}" and priority.reason == ""
+            )
         else:
             assert priority.status == "CT_EPERM" and raw() == before and priority.reason
         assert priority.restored is False
@@ -116,7 +117,11 @@ if e.priority.status == "CT_OK":
 
 
 def test_dropping_it_restores_nothing(script):
-    code = "import codetimer, os\nwas = codetimer.initialize().priority\nprint(was.effective == f'nice {os.getpriority(os.PRIO_PROCESS, 0)}')"
+    code = """
+import codetimer, os
+was = codetimer.initialize().priority
+print(was.effective == f"nice {os.getpriority(os.PRIO_PROCESS, 0)}")
+"""
     assert script(code).stdout == b"True\n"
 
 
@@ -174,7 +179,10 @@ def test_clock_info():
 
 @pytest.mark.parametrize("choice", ["monotonic", "tsc"])
 def test_the_choice_of_clock(choice, script):
-    done = script("import codetimer\nprint(codetimer.clock_info().source)\ncodetimer.time('x', 9, int)", env={"CODETIMER_CLOCK": choice})
+    done = script(
+        "import codetimer\nprint(codetimer.clock_info().source)\ncodetimer.time('x', 9, int)",
+        env={"CODETIMER_CLOCK": choice},
+    )
     assert done.returncode == 0 and (choice == "tsc" or done.stdout.startswith(b"monotonic"))
 
 

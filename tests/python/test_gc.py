@@ -6,9 +6,8 @@ import gc
 import itertools
 import marshal
 
-import pytest
-
 import codetimer
+import pytest
 
 N = 100_000
 
@@ -21,14 +20,14 @@ def keeping_python(n):
 def keeping_c(n):
     """A C callable that keeps a new list at each call."""
     keep = []
-    return itertools.starmap(keep.append, zip(map(list, itertools.repeat(())))).__next__
+    return map(keep.append, map(list, itertools.repeat(()))).__next__
 
 
 def keeping_many_c(n):
     """A C callable that keeps 31 new lists at each call."""
     keep = []
     data = marshal.dumps([[] for _ in range(30)])
-    return itertools.starmap(keep.append, zip(map(marshal.loads, itertools.repeat(data)))).__next__
+    return map(keep.append, map(marshal.loads, itertools.repeat(data))).__next__
 
 
 KINDS = [(keeping_python, N), (keeping_c, N), (keeping_many_c, N // 10)]
@@ -67,8 +66,8 @@ def test_counts_are_the_events_of_gc_callbacks(make, n):
     finally:
         gc.callbacks.remove(callback)
     # A collection that the last call made due comes after it, still inside the run: the state after the run has it.
-    in_run = [after - before for before, after in zip(marks[0], events)]
-    between = [after - before for before, after in zip(marks[0], marks[1])]
+    in_run = [after - before for before, after in zip(marks[0], events, strict=True)]
+    between = [after - before for before, after in zip(marks[0], marks[1], strict=True)]
     assert list(result.gc_collections) in (between, in_run)
     assert sum(result.gc_collections) > 10
 
@@ -78,7 +77,7 @@ def plain_loop(fn, n):
     before = [generation["collections"] for generation in gc.get_stats()]
     for _ in range(n):
         fn()
-    return [generation["collections"] - old for generation, old in zip(gc.get_stats(), before)]
+    return [generation["collections"] - old for generation, old in zip(gc.get_stats(), before, strict=True)]
 
 
 @pytest.mark.parametrize("make,n", KINDS)

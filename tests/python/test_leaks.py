@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""Guards: no public function leaks memory or references, also where it fails. A leak of one object per call would show as
-thousands of blocks."""
+"""Guards: no public function leaks memory or references, also where it fails. A leak of one object per call would show
+as thousands of blocks."""
 
+import contextlib
 import functools
 import gc
 import io
 import sys
 
-import pytest
-
 import codetimer
+import pytest
 
 ROUNDS = 2000
 
@@ -20,10 +20,8 @@ def failing():
 
 def ignoring(function, *args, **kwargs):
     def call():
-        try:
+        with contextlib.suppress(Exception):
             function(*args, **kwargs)
-        except Exception:
-            pass
 
     return call
 
@@ -87,12 +85,12 @@ def growth(call, rounds):
         call()
     gc.collect()
     after = sys.getallocatedblocks(), sys.getrefcount(None), resident_kib()
-    return [new - old for old, new in zip(before, after)]
+    return [new - old for old, new in zip(before, after, strict=True)]
 
 
 @pytest.fixture
 def frozen():
-    """Keeps the objects of the test run out of the full collection that each run begins with: 2,000 of them take long."""
+    """Keeps the objects of the test run out of the full collections that runs begin with: 2,000 of them take long."""
     gc.collect()
     gc.freeze()
     yield
@@ -106,7 +104,7 @@ def test_no_leak(name, frozen):
         call()
     gc.collect()
     rounds = ROUNDS // 10 if name in ("clock_info", "initialize") else ROUNDS
-    blocks, nones, kib = zip(*(growth(call, rounds) for _ in range(3)))
+    blocks, nones, kib = zip(*(growth(call, rounds) for _ in range(3)), strict=True)
     assert min(blocks) < rounds // 10 and min(nones) < rounds // 10
     assert min(kib) < 256
 

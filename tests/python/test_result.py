@@ -7,9 +7,8 @@ import json
 import pickle
 import weakref
 
-import pytest
-
 import codetimer
+import pytest
 
 ATTRIBUTES = [
     "name", "n", "calls", "elapsed_ns", "per_call_ns", "batches_ns", "batches_calls", "cycles", "cycles_kind",
@@ -90,5 +89,5 @@ def test_everything_has_a_docstring():
     for name in codetimer.__all__:
         if name != "__version__":
             assert getattr(codetimer, name).__doc__, name
-    for name in ATTRIBUTES + ["to_dict", "to_json"]:
+    for name in [*ATTRIBUTES, "to_dict", "to_json"]:
         assert getattr(codetimer.Result, name).__doc__, name

@@ -7,9 +7,8 @@ import os
 import sys
 import threading
 
-import pytest
-
 import codetimer
+import pytest
 
 # Another thread does 200 pieces of Python work and only then stops the run: where it cannot run, the run never ends.
 GO_ON = """
@@ -30,7 +29,9 @@ thread.join()
 """
 
 
-@pytest.mark.parametrize("fn", ["counter.__next__", "lambda: None", "memoryview(bytes(10**6)).tobytes", "sorted(range(10)).sort"])
+@pytest.mark.parametrize(
+    "fn", ["counter.__next__", "lambda: None", "memoryview(bytes(10**6)).tobytes", "sorted(range(10)).sort"]
+)
 def test_other_threads_go_on(fn, script):
     done = script(GO_ON.format(fn=fn))
     assert (done.returncode, done.stderr) == (0, b"")
@@ -48,7 +49,9 @@ def test_a_run_in_each_of_several_threads():
         thread.start()
     for thread in threads:
         thread.join()
-    assert {i: (result.calls, calls) for i, (result, calls) in results.items()} == {i: (200_000 + i,) * 2 for i in range(4)}
+    assert {i: (result.calls, calls) for i, (result, calls) in results.items()} == {
+        i: (200_000 + i,) * 2 for i in range(4)
+    }
     assert codetimer.last_result() in [result for result, _ in results.values()]
 
 

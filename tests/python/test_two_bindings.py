@@ -8,9 +8,8 @@ import ctypes
 import os
 from pathlib import Path
 
-import pytest
-
 import codetimer
+import pytest
 
 CODE = b"""
 package.cpath = os.getenv("CODETIMER_LUA_CPATH")
