@@ -87,20 +87,20 @@ def test_another_thread_is_refused():
 
 
 def test_an_exception_on_its_way_is_not_replaced():
-    def leave():
+    def leave(*raised):
         try:
-            environment.__exit__(ZeroDivisionError, ZeroDivisionError(), None)
-            environment.__exit__(None, None, None)
+            outcomes.append(environment.__exit__(*raised))
         except RuntimeError as error:
-            errors.append(error)
+            outcomes.append(type(error))
 
-    errors = []
+    outcomes = []
     environment = codetimer.initialize()
-    thread = threading.Thread(target=leave)
-    thread.start()
-    thread.join()
+    for raised in (ZeroDivisionError, ZeroDivisionError(), None), (None, None, None):
+        thread = threading.Thread(target=leave, args=raised)
+        thread.start()
+        thread.join()
     environment.restore()
-    assert len(errors) == 1
+    assert outcomes == [None, RuntimeError]
 
 
 def test_what_someone_else_changed_is_left(script):
