@@ -151,12 +151,12 @@ $(D)/python-%/made: $(PYTHON_SOURCES) $(B)/venv-%/.made-of
 	@[ $(D) != $(B) ] || echo "$(CURDIR)/$(@D)/lib" >"$$(echo $(B)/venv-$*/lib/python3*/site-packages)/codetimer.pth"
 
 build-python: setup-python ## the Python extension, once for each Python found
-	@$(MAKE) pythons
+	@$(MAKE) -s pythons
 .PHONY: pythons
 pythons: $(foreach version,$(VERSIONS),$(D)/python-$(version)/made)
 
 build: setup ## everything: C, Python, Lua
-	@$(MAKE) build-c build-lua pythons
+	@$(MAKE) -s build-c build-lua pythons
 
 # ---- demo ----
 $(D)/quickstart: examples/quickstart.c $(STATIC_LIBRARY)
