@@ -6,8 +6,8 @@
  * language) what its garbage collector did meanwhile. What is not declared here is not public.
  *
  * Conventions
- *   Names       ct_<object>_<verb>; a quantity ends in its unit (_ns, _hz). Python and Lua use the same words without ct_.
- *   Status      int: CT_OK is 0, failures are negative (CT_STATUS_LIST). Outputs come last and are written only on success.
+ *   Names       ct_<object>_<verb>; a quantity ends in its unit (_ns, _hz). Python and Lua: the same without ct_.
+ *   Status      int: CT_OK is 0, failures are negative (CT_STATUS_LIST). Outputs come last, written only on success.
  *   Ownership   what a function hands out through a ** is freed by the matching _free; every _free accepts NULL.
  *   Text        UTF-8. Texts inside a struct live as long as the struct; texts from ct_*_text/_name are static.
  *   Structs     results and reports are allocated by the library and only read by the caller: later versions append
@@ -220,8 +220,8 @@ typedef struct ct_time_finish {
  * "options" may be NULL. Returns CT_OK, CT_EINVAL, CT_ENOMEM. The run must be ended (or dropped by ct_run_free). */
 CT_API int ct_time_begin(const char *name, int64_t n, const ct_time_options *options, ct_run **run);
 
-/* Gives the size of the next chunk in *k (>= 1) and starts the clock; returns 1. Returns 0 when n calls are made or when
- * the last chunk ended early. */
+/* Gives the size of the next chunk in *k (>= 1) and starts the clock; returns 1. Returns 0 when n calls are made or
+ * when the last chunk ended early. */
 CT_API int ct_time_next(ct_run *run, uint64_t *k);
 
 /* Ends the chunk: "made" calls were completed. Fewer than k means that an error stopped it, unless ct_time_due had said
@@ -373,7 +373,8 @@ CT_API size_t ct_report_counters(const ct_report_options *options, char *buffer,
 /* Whether to colour: NO_COLOR, FORCE_COLOR and TERM=dumb obeyed, else "is_terminal". */
 CT_API int ct_report_color(int is_terminal);
 
-/* 1 where LC_ALL, LC_CTYPE or LANG (the first that is set) names a charset other than UTF-8. C and POSIX count as UTF-8. */
+/* 1 where LC_ALL, LC_CTYPE or LANG (the first that is set) names a charset other than UTF-8. C and POSIX count as
+ * UTF-8. */
 CT_API int ct_report_ascii(void);
 
 /* 1 if the file descriptor is a terminal. */

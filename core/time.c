@@ -153,7 +153,8 @@ void ct_time_note(ct_run *run, const char *text) {
 }
 
 static void note_clock(ct_run *run) {
-    if (ct__clock_source() != run->source) ct_time_note(run, "the clock lost its source during the run; the run kept it");
+    if (ct__clock_source() != run->source)
+        ct_time_note(run, "the clock lost its source during the run; the run kept it");
     if (run->backward > 0) ct_time_note(run, "the clock stepped back; the calls concerned count as 0 ns");
     if (run->ticks == 0 && run->calls > 0 && run->backward == 0)
         ct_time_note(run, "the clock did not move during the run; it is too coarse for it");

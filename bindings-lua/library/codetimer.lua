@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: MIT
 --
 -- The Lua API of codetimer for editors (LuaCATS). This file describes the C module and is never loaded by a program.
--- Times are integers in nanoseconds unless a field says otherwise; a fact that is not known is nil, with a reason
+-- Times are integers in nanoseconds unless a field says otherwise; a fact that is not known is nil
 -- Wrong arguments raise an error. What the system refuses returns nil, a message and a code.
 
 ---Measures how long code takes, how many CPU cycles it spends, and what the garbage collector does meanwhile.
@@ -23,8 +23,8 @@ local codetimer = {}
 ---@field batches_calls integer[] how many calls each batch has
 ---@field cycles integer? CPU cycles of this thread over the whole run; nil when cycles_kind is "none"
 ---@field cycles_kind "core"|"reference"|"none" real core cycles, constant-rate ticks while on the CPU, or unknown
----@field cycles_source string? what counted them
----@field cycles_reason string? why they are not core cycles, and what would help
+---@field cycles_source string what counted them
+---@field cycles_reason string why they are not core cycles, and what would help; empty for core cycles
 ---@field gc_collections integer[] collections during the run, one number for each label
 ---@field gc_labels string[] "GC Minor", "GC Major"; in incremental mode every cycle is a major one
 ---@field interrupted nil|"error"|"interrupted"|"stopped" what ended it early: an error, Ctrl-C, or coroutine.close
@@ -42,25 +42,25 @@ function Result:to_dict() end
 ---@field requested string? nil: priority left alone
 ---@field status string
 ---@field cpu integer? the CPU asked for
----@field cpu_status string?
+---@field cpu_status string
 ---@field restored boolean everything has been put back
 ---@field previous string before, e.g. "nice 0"
 ---@field effective string read back afterwards
 ---@field scope string what it applies to, and where it may have no effect
----@field reason string? why less than the request was obtained
+---@field reason string why less than the request was obtained; empty otherwise
 
 ---@class codetimer.Clock
 ---@field source string "tsc", "cntvct", "monotonic", "monotonic (system call)", "qpc" or "mach"
 ---@field resolution_ns number the least step seen between two readings
 ---@field read_cost_ns number the least time that one reading takes
 ---@field frequency_hz number? of the reference counter, if there is one
----@field reason string? why this source and not a faster one, or what has changed since
+---@field reason string why this source and not a faster one, or what has changed since
 
 ---@class codetimer.Cycles
 ---@field value integer? since an arbitrary moment of this thread: only differences mean something
 ---@field kind "core"|"reference"|"none"
----@field source string?
----@field reason string? why not core cycles, and what would help
+---@field source string
+---@field reason string why not core cycles, and what would help; empty for core cycles
 
 ---What a measuring program starts from. `tostring(environment)` is a few lines of text. As a to-be-closed variable
 ---(`local environment <close> = codetimer.initialize()`) it restores the priority at the end of its block. Collecting
