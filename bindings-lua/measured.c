@@ -28,13 +28,16 @@ enum { TOKEN_NEXT = 1, TOKEN_GATE, TOKEN_VALUES = TOKEN_GATE }; /* user values o
 /* Upvalues of the gate. The last does not exist: reading it gives nil. */
 enum { GATE_TOKEN = 1, GATE_POOL, GATE_COUNTER, GATE_VALUES = GATE_COUNTER, NOTHING };
 
+/* A spent token has been finalized. It is not used again, since Lua finalizes only once. */
+enum { IDLE, ACTIVE, SPENT };
+
 typedef struct token {
     ct__lua_counter *counter; /* alive while the gate is */
     const void *frame;        /* of the wrapper that began the call, or &unusual */
     const void *traced_frame; /* the frame of a call that is traced; else NULL */
-    int active;
-    int kept; /* the gate refers to it while it is active */
-    int own;  /* its place is the gate's own, not the pool */
+    int use;                  /* IDLE, ACTIVE, SPENT */
+    int kept;                 /* the gate refers to it while it is active */
+    int own;                  /* its place is the gate's own, not the pool */
     ct_token call;
 } token;
 
@@ -59,12 +62,12 @@ static int give_back(lua_State *L, token *t);
 /* The gate: begins a call and returns its token. */
 static int begin_call(lua_State *L) {
     token *t = lua_touserdata(L, lua_upvalueindex(GATE_TOKEN));
-    if (RARELY(t == NULL || t->active || !t->counter->plain)) return begin_unusually(L);
+    if (RARELY(t == NULL || t->use != IDLE || !t->counter->plain)) return begin_unusually(L);
     lua_pushvalue(L, lua_upvalueindex(GATE_TOKEN));
     t->kept = L == t->counter->owner->main_thread;
     if (!t->kept) lua_copy(L, lua_upvalueindex(NOTHING), lua_upvalueindex(GATE_TOKEN));
     t->frame = calling_frame(L);
-    t->active = 1;
+    t->use = ACTIVE;
     ct_enter(t->counter->handle, &t->call);
     return 1;
 }
@@ -74,7 +77,7 @@ static int end_call(lua_State *L) {
     token *t = lua_touserdata(L, 1);
     if (RARELY(t->frame != calling_frame(L) || t->counter->handle == NULL)) return end_unusually(L, t);
     ct_leave(t->counter->handle, &t->call, CT_RETURNED);
-    t->active = 0;
+    t->use = IDLE;
     return t->kept ? 0 : give_back(L, t);
 }
 
@@ -115,13 +118,20 @@ static token *take_pooled(lua_State *L) {
     return t;
 }
 
-/* Pushes a token that is not active, and lets go of it. */
+/* Pushes an idle token that the gate does not refer to any more. */
 static token *take_token(lua_State *L) {
     token *t = lua_touserdata(L, lua_upvalueindex(GATE_TOKEN));
-    if (t == NULL || t->active) return lua_isnil(L, lua_upvalueindex(GATE_POOL)) ? make_token(L) : take_pooled(L);
-    lua_pushvalue(L, lua_upvalueindex(GATE_TOKEN));
-    lua_copy(L, lua_upvalueindex(NOTHING), lua_upvalueindex(GATE_TOKEN));
-    return t;
+    if (t != NULL && t->use == IDLE) {
+        lua_pushvalue(L, lua_upvalueindex(GATE_TOKEN));
+        lua_copy(L, lua_upvalueindex(NOTHING), lua_upvalueindex(GATE_TOKEN));
+        return t;
+    }
+    while (!lua_isnil(L, lua_upvalueindex(GATE_POOL))) {
+        t = take_pooled(L);
+        if (t->use == IDLE) return t;
+        lua_pop(L, 1);
+    }
+    return make_token(L);
 }
 
 /* Returns nothing, a value that need not be closed, if the call is not measured. */
@@ -132,40 +142,31 @@ static int begin_unusually(lua_State *L) {
     t->traced_frame = counter->plain ? NULL : calling_frame(L);
     t->frame = counter->plain ? calling_frame(L) : &unusual;
     t->kept = 0;
-    t->active = 1;
+    t->use = ACTIVE;
     ct_enter(counter->handle, &t->call);
     return 1;
 }
 
 /* ---- ending otherwise than by a return ---- */
 
-static int is_under_way(lua_State *L, const void *frame) {
-    enum { LEVELS = 200 }; /* enough for who closes the state; each step costs as many as there are before it */
-    lua_Debug at;
-    for (int level = 1; level < LEVELS && lua_getstack(L, level, &at); level++)
-        if ((const void *)at.i_ci == frame) return 1;
-    return 0;
-}
-
-/* Without an error value it takes a look at the stack: nothing is left of it when a coroutine is closed, all of it when
- * the state is closed from within the call (or nothing, depending on the version of Lua); else it was error(nil). */
+/* Without an error value the stack tells: nothing is left of it when the coroutine or the state is closed; otherwise it
+ * was error(nil). */
 static int find_outcome(lua_State *L, const token *t) {
     const void *frame = t->traced_frame != NULL ? t->traced_frame : t->frame, *now = calling_frame(L);
     if (frame == now) return CT_RETURNED;
     if (!lua_isnoneornil(L, 2)) return CT_FAILED;
-    return now == NULL || is_under_way(L, frame) ? CT_CANCELLED : CT_FAILED;
+    return now == NULL ? CT_CANCELLED : CT_FAILED;
 }
 
 /* Returns the duration that was counted, or -1. */
 static int64_t end_active(token *t, int outcome) {
-    int counts = t->active && t->counter->handle != NULL;
-    t->active = 0;
+    int counts = t->use == ACTIVE && t->counter->handle != NULL;
+    t->use = IDLE;
     return counts ? ct_leave(t->counter->handle, &t->call, outcome) : -1;
 }
 
-/* A token that is not active any more has been finalized. It is not used again, since Lua finalizes only once. */
 static int end_unusually(lua_State *L, token *t) {
-    if (!t->active) return 0;
+    if (t->use != ACTIVE) return 0;
     int64_t duration_ns = end_active(t, find_outcome(L, t));
     if (t->traced_frame != NULL && duration_ns >= 0) ct__lua_trace_increment(L, t->counter->handle, duration_ns);
     return t->kept ? 0 : give_back(L, t);
@@ -192,10 +193,11 @@ static int give_back(lua_State *L, token *t) {
 }
 
 /* A token that the collector found active belongs to a coroutine that is lost. Should a finalizer run that coroutine
- * once more, "frame" sends the token's end to where "active" is asked for. */
+ * once more, "frame" sends the token's end to where "use" is asked for. */
 static int token_gc(lua_State *L) {
     token *t = lua_touserdata(L, 1);
     end_active(t, CT_CANCELLED);
+    t->use = SPENT;
     t->frame = &unusual;
     if (t->own) t->counter->owned = 0;
     return 0;
