@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
 -- Guards measured functions where a state ends, where there are several, and where memory is short. Fails if a call is
--- lost or counted as something else at the end, if states of a process do not share counters, if a call allocates, or if
--- lack of memory reaches the program.
+-- lost or counted as something else at the end, if states of a process do not share counters, if a call allocates, or
+-- if lack of memory reaches the program.
 local child = require "child"
 
 describe("a process", function()
