@@ -228,15 +228,24 @@ PRELOAD = LD_PRELOAD=$(shell $(CC) -print-file-name=libasan.so):$(shell $(CC) -p
 # The default Python. Its leak tests watch the size of the process, which the quarantine of freed blocks would hide.
 ASAN_PYTHON = $(ASAN) run-python VERSIONS=$(firstword $(VERSIONS)) \
 	WRAPPER='env PYTHONMALLOC=malloc $(PRELOAD) $(SANITIZER_ENV)$(1)'
-.PHONY: sanitize valgrind coverage
-sanitize: build ## C, Lua and Python tests under AddressSanitizer, UBSan and LeakSanitizer
+LEAK_TESTS := $(wildcard tests/python/test_leaks*.py)
+.PHONY: sanitize run-threads valgrind coverage
+sanitize: build ## C, Lua and Python tests under the sanitizers for addresses, undefined behaviour, leaks, threads
 	$(NEW_TALLY)
 	@$(ASAN) run-c WRAPPER='env $(SANITIZER_ENV)'
 	@$(ASAN) run-lua WRAPPER='env $(SANITIZER_ENV) $(PRELOAD)'
-	@$(call ASAN_PYTHON) PYTESTS="tests/python --ignore=tests/python/test_leaks.py"
-	@$(call ASAN_PYTHON,:quarantine_size_mb=0:thread_local_quarantine_size_kb=0) PYTESTS=tests/python/test_leaks.py \
+	@$(call ASAN_PYTHON) PYTESTS="tests/python $(addprefix --ignore=,$(LEAK_TESTS))"
+	@$(call ASAN_PYTHON,:quarantine_size_mb=0:thread_local_quarantine_size_kb=0) PYTESTS="$(LEAK_TESTS)" \
 	    SUITE="sanitized, leaks, "
+	@$(MAKE) run-threads
 	$(SUM)
+
+# The counters of several threads. The sanitizer does not model fences (a warning says so): it may see too much, never
+# too little.
+run-threads:
+	@mkdir -p $(B)/tsan && $(CC) -std=c11 -g -O1 -w -fsanitize=thread $(TEST_FLAGS) $(CORE) $(PLATFORM) \
+	    tests/core/real_counters.c -o $(B)/tsan/real_counters -lcmocka $(LIBS) || true
+	@tests/tally run cmocka "threads C real_counters" $(B)/tsan/real_counters
 
 valgrind: setup-base ## the C tests under valgrind
 	@tests/setup/system.sh valgrind
@@ -258,9 +267,18 @@ include tests/lint/lint.mk
 
 # ---- bench, install, packages ----
 .PHONY: bench install install-c install-lua sdist clean
-bench: build ## the cost of a run's loop against a plain one, in each Python and in Lua
+# Other tools stand beside codetimer in an environment of their own; without a package index they are left out.
+BENCH_VERSIONS = $(or $(filter 3.11 3.13,$(VERSIONS)),$(firstword $(VERSIONS)))
+bench: build $(BENCH_PROGRAMS) ## what a run's loop and a measured call cost, beside plain ones and other tools
 	@for version in $(VERSIONS); do $(B)/venv-$$version/bin/python tests/python/bench_loop.py || exit 1; done
 	@. $(B)/env.sh && $(LUA) tests/lua/bench_loop.lua
+	@for program in $(BENCH_PROGRAMS); do $$program || exit 1; done
+	@for version in $(BENCH_VERSIONS); do \
+	    tests/setup/venv.sh $(B)/bench-$$version $(B)/venv-$$version/bin/python tests/python/requirements-bench.txt || \
+	        $(B)/venv-$$version/bin/python -m venv $(B)/bench-$$version; \
+	    PYTHONPATH=$(CURDIR)/$(B)/python-$$version/lib $(B)/bench-$$version/bin/python tests/python/bench_measured.py \
+	        || exit 1; done
+	@. $(B)/env.sh && $(LUA) tests/lua/bench_measured.lua
 
 $(D)/codetimer.pc: FORCE
 	@mkdir -p $(@D)
