@@ -2,10 +2,10 @@
  *
  * measured.c: the object that stands in place of a measured function.
  *
- * A call passes straight through, between two readings of the clock: the arguments are handed on as they came, no frame,
- * tuple or dict is made. For everything else the object is the wrapped one: attributes are read from it and written to
- * it, its repr, class, signature and pickled form are its own. What belongs to the object itself is little: how it is
- * called, bound, compared, and __wrapped__.
+ * A call passes straight through, between two readings of the clock: the arguments are handed on as they came, no
+ * frame, tuple or dict is made. For everything else the object is the wrapped one: attributes are read from it and
+ * written to it, its repr, class, signature and pickled form are its own. What belongs to the object itself is little:
+ * how it is called, bound, compared, and __wrapped__, which is the wrapped object unless that has one of its own.
  *
  * It never holds NULL: clearing it (when it is garbage) leaves None in place of the function, so that a late call is an
  * error and not a crash. A call keeps the object alive, because it may drop the last name of itself.
@@ -30,7 +30,8 @@ typedef struct measured_object {
 #if defined(__GNUC__)
 __attribute__((noinline, cold))
 #endif
-static int judge_failure(void) {
+static int
+judge_failure(void) {
     PyObject *raised = PyErr_Occurred();
     return raised != NULL ? ctpy_judge(raised) : CT_FAILED;
 }
@@ -156,7 +157,7 @@ static PyObject *bind_descriptor(PyObject *object, PyObject *instance, PyObject 
 
 /* What is the object's own; all other names are the wrapped object's. */
 static int is_own(PyObject *name) {
-    static const char *const own[] = {"__wrapped__", "__call__",       "__get__", "__eq__",  "__ne__",
+    static const char *const own[] = {"__wrapped__", "__call__",      "__get__",  "__eq__",  "__ne__",
                                       "__reduce__",  "__reduce_ex__", "__hash__", "__repr__"};
     if (!PyUnicode_Check(name) || PyUnicode_GET_LENGTH(name) < 4 || PyUnicode_READ_CHAR(name, 0) != '_') return 0;
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
@@ -172,6 +173,16 @@ static int is_hidden(PyObject *name) {
 static PyObject *get_attribute(PyObject *object, PyObject *name) {
     PyObject *wrapped = ((measured_object *)object)->wrapped;
     return is_own(name) || is_hidden(name) ? PyObject_GenericGetAttr(object, name) : PyObject_GetAttr(wrapped, name);
+}
+
+/* What the wrapped object itself is around, if it is; so that the chain is as long as ever where functools.wraps set
+ * it. */
+static PyObject *get_wrapped(PyObject *object, void *name) {
+    PyObject *wrapped = ((measured_object *)object)->wrapped;
+    PyObject *inner = PyObject_GetAttrString(wrapped, name);
+    if (inner != NULL || !PyErr_ExceptionMatches(PyExc_AttributeError)) return inner;
+    PyErr_Clear();
+    return Py_NewRef(wrapped);
 }
 
 /* For those who ask by way of object.__getattribute__. */
@@ -247,23 +258,19 @@ static PyMethodDef object_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-#define COMMON_MEMBERS                                                                 \
-    {"__wrapped__", T_OBJECT, offsetof(measured_object, wrapped), READONLY, NULL}, {   \
-        "__weaklistoffset__", T_PYSSIZET, offsetof(measured_object, weak), READONLY, NULL \
-    }
-
 static PyMemberDef members[] = {
-    COMMON_MEMBERS,
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(measured_object, weak), READONLY, NULL},
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(measured_object, vectorcall), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 
 static PyMemberDef attribute_members[] = {
-    COMMON_MEMBERS,
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(measured_object, weak), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 
-static PyGetSetDef texts[] = {
+static PyGetSetDef attributes[] = {
+    {"__wrapped__", get_wrapped, NULL, NULL, CTPY_MUTABLE(void *, "__wrapped__")},
     {"__doc__", get_text, NULL, NULL, CTPY_MUTABLE(void *, "__doc__")},
     {"__name__", get_text, NULL, NULL, CTPY_MUTABLE(void *, "__name__")},
     {"__qualname__", get_text, NULL, NULL, CTPY_MUTABLE(void *, "__qualname__")},
@@ -279,7 +286,7 @@ static PyGetSetDef texts[] = {
     {Py_tp_setattro, CTPY_SLOT(set_attribute)},        \
     {Py_tp_repr, CTPY_SLOT(make_repr)},                \
     {Py_tp_str, CTPY_SLOT(make_str)},                  \
-    {Py_tp_getset, texts}
+    {Py_tp_getset, attributes}
 /* clang-format on */
 
 static PyType_Slot function_slots[] = {
@@ -301,10 +308,7 @@ static PyType_Slot descriptor_slots[] = {
 };
 
 static PyType_Slot object_slots[] = {
-    COMMON_SLOTS,
-    {Py_tp_call, CTPY_SLOT(PyVectorcall_Call)},
-    {Py_tp_members, members},
-    {Py_tp_methods, object_methods},
+    COMMON_SLOTS, {Py_tp_call, CTPY_SLOT(PyVectorcall_Call)}, {Py_tp_members, members}, {Py_tp_methods, object_methods},
     {0, NULL},
 };
 
@@ -317,7 +321,7 @@ static PyType_Slot attribute_slots[] = {
     {0, NULL},
 };
 
-#define COMMON_FLAGS \
+#define COMMON_FLAGS                                                                                                   \
     (Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION)
 
 PyType_Spec ctpy_measured_function_spec = {

@@ -2,9 +2,9 @@
  *
  * wrap.c: codetimer.measured: what it accepts, and what it returns for it.
  *
- * A callable gets a stand-in; a thing that holds functions (kinds.c) is built again around stand-ins; a class (classes.c)
- * is measured in place. What would measure only the creation of something that runs later is refused. Whatever is
- * measured already is returned as it is.
+ * A callable gets a stand-in; a thing that holds functions (kinds.c) is built again around stand-ins; a class
+ * (classes.c) is measured in place. What would measure only the creation of something that runs later is refused.
+ * Whatever is measured already is returned as it is.
  */
 #include "measured.h"
 
@@ -70,9 +70,10 @@ PyObject *ctpy_wrap(ctpy_state *state, PyObject *object, const ctpy_labels *labe
 
 static PyObject *wrap_class(ctpy_state *state, PyObject *object, const ctpy_labels *labels) {
     if (labels->name != NULL || labels->help != NULL) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s= is for one function, and %R is a class: measure its methods one by one, or give category= only",
-                     labels->name != NULL ? "name" : "help", object);
+        PyErr_Format(
+            PyExc_TypeError,
+            "%s= is for one function, and %R is a class: measure its methods one by one, or give category= only",
+            labels->name != NULL ? "name" : "help", object);
         return NULL;
     }
     return ctpy_measure_class(state, (PyTypeObject *)object, labels) < 0 ? NULL : Py_NewRef(object);
@@ -109,8 +110,8 @@ static PyObject *apply(PyObject *self, PyObject *object) {
     return wrap_any(ctpy_get_state(PyTuple_GET_ITEM(self, 0)), object, &labels);
 }
 
-static PyMethodDef decorator_definition = {
-    "measured", apply, METH_O, "measured($self, fn, /)\n--\n\nMeasure fn as measured was told to."};
+static PyMethodDef decorator_definition = {"measured", apply, METH_O,
+                                           "measured($self, fn, /)\n--\n\nMeasure fn as measured was told to."};
 
 static PyObject *make_decorator(PyObject *module, const ctpy_labels *labels) {
     PyObject *self = PyTuple_Pack(4, module, labels->name != NULL ? labels->name : Py_None,
