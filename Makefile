@@ -288,11 +288,12 @@ $(D)/codetimer.pc: FORCE
 
 install: build-c $(D)/codetimer.pc ## header, libraries, codetimer.pc below DESTDIR/PREFIX
 	install -d "$(DESTDIR)$(PREFIX)/include" "$(DESTDIR)$(LIBDIR)/pkgconfig"
-	install -m 644 core/codetimer.h "$(DESTDIR)$(PREFIX)/include/"
+	install -m 644 $(wildcard core/codetimer*.h) "$(DESTDIR)$(PREFIX)/include/"
 	install -m 644 $(STATIC_LIBRARY) $(SHARED_LIBRARY) "$(DESTDIR)$(LIBDIR)/"
 	ln -sfn $(SHARED_FILE) "$(DESTDIR)$(LIBDIR)/$(SHARED_NAME)"
 	ln -sfn $(SHARED_FILE) "$(DESTDIR)$(LIBDIR)/$(SHARED_LINK_NAME)"
 	install -m 644 $(D)/codetimer.pc "$(DESTDIR)$(LIBDIR)/pkgconfig/"
+	@[ -n "$(DESTDIR)" ] || ldconfig 2>/dev/null || echo "if the loader should find it: ldconfig, as root"
 
 install-lua: build-lua ## the Lua module to INST_LIBDIR (LuaRocks calls this)
 	install -d "$(DESTDIR)$(INST_LIBDIR)"

@@ -165,7 +165,7 @@ typedef struct ct_result {
     uint64_t calls;                 /* calls completed */
     uint64_t elapsed_ns;            /* time inside the calls (sum of all chunks, also of one that an error cut short) */
     int per_call_known;             /* 0: no whole batch, per_call_ns has no meaning */
-    double per_call_ns;             /* median of the batches */
+    double per_call_ns;             /* median of the batches; of fewer than 6 the mean */
     int interval_known;             /* 1 with at least 6 batches */
     double interval_low_ns;         /* order-statistic 95 % interval of that median */
     double interval_high_ns;
@@ -246,7 +246,8 @@ CT_API void ct_result_free(ct_result *result);
 /* The whole run for a C function: calls fn(arg) n times, prints the report on standard output (nothing if the name is
  * empty), and hands out the result unless "result" is NULL. "fn" returns 0 to go on; any other value ends the run early
  * as an error. Returns CT_OK (also after an early end: see result->interrupted), CT_EINVAL, CT_ENOMEM, CT_EOS (standard
- * output could not be written; the result is handed out all the same). */
+ * output could not be written; the result is handed out all the same). "fn" must return: leaving it by longjmp loses
+ * the memory of the run. */
 CT_API int ct_time(const char *name, int64_t n, int (*fn)(void *arg), void *arg, const ct_time_options *options,
                    ct_result **result);
 
