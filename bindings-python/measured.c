@@ -68,6 +68,7 @@ static PyObject *call_any(PyObject *callable, PyObject *const *args, size_t coun
 /* ---- making ---- */
 
 int ctpy_is_measured(ctpy_state *state, PyObject *object) {
+    if (PyMethod_Check(object)) object = PyMethod_GET_FUNCTION(object);
     for (size_t i = 0; i < CTPY_MEASURED_TYPES; i++)
         if (Py_IS_TYPE(object, state->measured_types[i])) return 1;
     return 0;
@@ -229,15 +230,36 @@ static PyObject *reduce(PyObject *object, PyObject *protocol) {
     return reduce_to_wrapped(self);
 }
 
-/* A callable object in a class may want to know its name there. */
-static PyObject *set_name(PyObject *object, PyObject *args) {
+/* ---- in a class ---- */
+
+/* The making of a class turns functions of these names into static and class methods, but only true functions. */
+static PyTypeObject *find_implied(PyObject *name) {
+    if (!PyUnicode_Check(name)) return NULL;
+    if (PyUnicode_CompareWithASCIIString(name, "__new__") == 0) return &PyStaticMethod_Type;
+    int is_class_method = PyUnicode_CompareWithASCIIString(name, "__init_subclass__") == 0 ||
+                          PyUnicode_CompareWithASCIIString(name, "__class_getitem__") == 0;
+    return is_class_method ? &PyClassMethod_Type : NULL;
+}
+
+static PyObject *set_function_name(PyObject *object, PyObject *args) {
+    PyObject *owner, *name;
+    if (!PyArg_ParseTuple(args, "OO:__set_name__", &owner, &name)) return NULL;
+    PyTypeObject *implied = PyFunction_Check(((measured_object *)object)->wrapped) ? find_implied(name) : NULL;
+    if (implied == NULL || !PyType_Check(owner)) return Py_NewRef(Py_None);
+    PyObject *method = PyObject_CallOneArg((PyObject *)implied, object);
+    int failed = method == NULL || PyType_Type.tp_setattro(owner, name, method) < 0;
+    Py_XDECREF(method);
+    return failed ? NULL : Py_NewRef(Py_None);
+}
+
+/* A callable object may want to know its name. */
+static PyObject *set_object_name(PyObject *object, PyObject *args) {
     PyObject *wrapped = ((measured_object *)object)->wrapped;
     PyObject *own = PyObject_GetAttrString((PyObject *)Py_TYPE(wrapped), "__set_name__");
     if (own == NULL && !PyErr_ExceptionMatches(PyExc_AttributeError)) return NULL;
     PyErr_Clear();
     if (own == NULL) return Py_NewRef(Py_None);
-    Py_DECREF(own);
-    own = PyObject_GetAttrString(wrapped, "__set_name__");
+    Py_SETREF(own, PyObject_GetAttrString(wrapped, "__set_name__"));
     PyObject *done = own != NULL ? PyObject_CallObject(own, args) : NULL;
     Py_XDECREF(own);
     return done;
@@ -248,13 +270,14 @@ static PyObject *set_name(PyObject *object, PyObject *args) {
 static PyMethodDef function_methods[] = {
     {"__reduce__", reduce, METH_NOARGS, NULL},
     {"__reduce_ex__", reduce, METH_O, NULL},
+    {"__set_name__", set_function_name, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
 static PyMethodDef object_methods[] = {
     {"__reduce__", reduce, METH_NOARGS, NULL},
     {"__reduce_ex__", reduce, METH_O, NULL},
-    {"__set_name__", set_name, METH_VARARGS, NULL},
+    {"__set_name__", set_object_name, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -23,6 +23,7 @@ extern PyType_Spec ctpy_measured_descriptor_spec;
 extern PyType_Spec ctpy_measured_object_spec;
 extern PyType_Spec ctpy_measured_attribute_spec;
 
+/* Whether it is such a stand-in, or one bound to an instance. */
 int ctpy_is_measured(ctpy_state *state, PyObject *object);
 
 /* A measured stand-in for "wrapped"; owns "counter" (also on failure). */

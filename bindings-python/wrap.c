@@ -8,6 +8,9 @@
  */
 #include "measured.h"
 
+/* How many decorators may be one around the other before the search for a measured one is given up. */
+#define UNWRAP_MAX 64
+
 /* ---- async ---- */
 
 /* The flags of the code that a call runs, also from behind a cache. */
@@ -59,8 +62,26 @@ static PyObject *refuse(PyObject *object) {
     return NULL;
 }
 
+/* Whether something measured is below the decorators of "object": measured again under the same name, each call would
+ * count twice. -1 for an exception. */
+static int is_measured_inside(ctpy_state *state, PyObject *object) {
+    int is = ctpy_is_measured(state, object);
+    Py_INCREF(object);
+    for (int step = 0; step < UNWRAP_MAX && !is; step++) {
+        PyObject *inner = PyObject_GetAttrString(object, "__wrapped__");
+        if (inner == NULL) break;
+        Py_SETREF(object, inner);
+        is = ctpy_is_measured(state, object);
+    }
+    Py_DECREF(object);
+    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) return -1;
+    PyErr_Clear();
+    return is;
+}
+
 PyObject *ctpy_wrap(ctpy_state *state, PyObject *object, const ctpy_labels *labels) {
-    if (ctpy_is_measured(state, object)) return Py_NewRef(object);
+    int measured = labels->name != NULL ? ctpy_is_measured(state, object) : is_measured_inside(state, object);
+    if (measured) return measured < 0 ? NULL : Py_NewRef(object);
     PyObject *rebuilt;
     if (ctpy_rebuild(state, object, labels, &rebuilt) < 0 || rebuilt != NULL) return rebuilt;
     return PyCallable_Check(object) && !PyType_Check(object) ? wrap_callable(state, object, labels) : refuse(object);

@@ -42,7 +42,7 @@ class Marker(ast.NodeTransformer):
         inside, self.depth = self.depth, self.depth + 1
         self.generic_visit(node)
         self.depth = inside
-        if inside and node.name not in ("__new__", "__class_getitem__", "__init_subclass__"):
+        if inside:
             node.decorator_list.append(ast.Name("__measure__", ast.Load()))
         return node
 

@@ -241,6 +241,7 @@ def test_twice_is_once():
     for kind in (staticmethod, classmethod, property, functools.cached_property, functools.partial):
         thing = measured(kind(fn))
         assert measured(thing) is thing, kind
+    assert measured(functools.wraps(fn)(around := lambda: fn())) is around and len(codetimer.counters) == 1
     method = measured(functools.singledispatchmethod(lambda self: 1))
     assert measured(method) is method
 
@@ -248,5 +249,7 @@ def test_twice_is_once():
     class C:
         def m(self): ...
 
+    method = C().m
+    assert measured(method) is method
     before = dict(C.__dict__)
     assert measured(C) is C and all(C.__dict__[name] is value for name, value in before.items())

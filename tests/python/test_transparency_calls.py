@@ -91,6 +91,30 @@ def test_abstract(both):
     assert use(both[1]) == 5
 
 
+def test_methods_that_are_static_or_of_the_class_without_saying():
+    seen = []
+
+    class C:
+        @codetimer.measured
+        def __new__(cls, x):
+            seen.append(x)
+            return super().__new__(cls)
+
+        @codetimer.measured
+        def __class_getitem__(cls, item):
+            return cls, item
+
+        @codetimer.measured
+        def __init_subclass__(cls, **keywords):
+            seen.append(keywords)
+
+    class D(C, word=1): ...
+
+    D(2)
+    assert seen == [{"word": 1}, 2] and C[3] == (C, 3) and D[3] == (D, 3)
+    assert isinstance(C.__dict__["__new__"], staticmethod) and isinstance(C.__dict__["__init_subclass__"], classmethod)
+
+
 def test_property_copies():
     class C:
         @codetimer.measured
