@@ -240,7 +240,22 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+/* The module holds the one instance, the instance its type, the type the module: the collector must see the whole ring. */
+static int visit_counters(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    return 0;
+}
+
+static void free_counters(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
 static PyType_Slot slots[] = {
+    {Py_tp_traverse, CTPY_SLOT(visit_counters)},
+    {Py_tp_dealloc, CTPY_SLOT(free_counters)},
     {Py_tp_doc, CTPY_MUTABLE(void *, counters_doc)},
     {Py_tp_repr, CTPY_SLOT(make_repr)},
     {Py_mp_subscript, CTPY_SLOT(get_item)},
@@ -255,7 +270,7 @@ static PyType_Slot slots[] = {
 PyType_Spec ctpy_counters_spec = {
     .name = "codetimer.Counters",
     .basicsize = sizeof(PyObject),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = slots,
 };
 
