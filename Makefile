@@ -49,7 +49,8 @@ FAKE := $(wildcard tests/fake/*.c)
 LUA_SOURCES := $(wildcard bindings-lua/*.c)
 TEST_PROGRAMS := $(patsubst tests/core/%.c,$(D)/tests/%,$(wildcard tests/core/test_*.c))
 REAL_PROGRAMS := $(patsubst tests/core/%.c,$(D)/tests/%,$(wildcard tests/core/real_*.c))
-TEST_HELPERS := $(filter-out tests/core/test_% tests/core/real_%,$(wildcard tests/core/*.c))
+BENCH_PROGRAMS := $(patsubst tests/core/%.c,$(D)/tests/%,$(wildcard tests/core/bench_*.c))
+TEST_HELPERS := $(filter-out tests/core/test_% tests/core/real_% tests/core/bench_%,$(wildcard tests/core/*.c))
 PYTHON_SOURCES := setup.py pyproject.toml $(wildcard core/*.[ch] core/platform/*.[ch] bindings-python/*.[ch] \
 	bindings-python/codetimer/* bindings-python/codetimer/cli/*.py)
 
@@ -151,12 +152,12 @@ $(D)/python-%/made: $(PYTHON_SOURCES) $(B)/venv-%/.made-of
 	@[ $(D) != $(B) ] || echo "$(CURDIR)/$(@D)/lib" >"$$(echo $(B)/venv-$*/lib/python3*/site-packages)/codetimer.pth"
 
 build-python: setup-python ## the Python extension, once for each Python found
-	@$(MAKE) pythons
+	@$(MAKE) -s pythons
 .PHONY: pythons
 pythons: $(foreach version,$(VERSIONS),$(D)/python-$(version)/made)
 
 build: setup ## everything: C, Python, Lua
-	@$(MAKE) build-c build-lua pythons
+	@$(MAKE) -s build-c build-lua pythons
 
 # ---- demo ----
 $(D)/quickstart: examples/quickstart.c $(STATIC_LIBRARY)
@@ -175,6 +176,8 @@ $(TEST_PROGRAMS): $(D)/tests/%: $(D)/obj/fake/tests/core/%.o $(FAKE_OBJECTS)
 	@mkdir -p $(@D) && $(CC) $(CFLAGS) $(INSTRUMENT) -o $@ $^ -lcmocka $(LIBS)
 $(REAL_PROGRAMS): $(D)/tests/%: $(D)/obj/test/tests/core/%.o $(REAL_OBJECTS)
 	@mkdir -p $(@D) && $(CC) $(CFLAGS) $(INSTRUMENT) -o $@ $^ -lcmocka $(LIBS)
+$(BENCH_PROGRAMS): $(D)/tests/%: $(D)/obj/test/tests/core/%.o $(STATIC_LIBRARY)
+	@mkdir -p $(@D) && $(CC) $(CFLAGS) $(INSTRUMENT) -o $@ $^ $(LIBS)
 
 NEW_TALLY = @mkdir -p $(dir $(TALLY)) && rm -rf $(TALLY) $(TALLY).logs
 SUM = @tests/tally sum $(TALLY)
@@ -196,6 +199,7 @@ test-lua: setup-base ## the Lua tests
 	@$(MAKE) run-lua || echo "make	0	1	0	$(TALLY)" >>$(TALLY)
 	$(SUM)
 
+PYTESTS ?= tests/python
 WRAPPER ?=
 SUITE ?=
 programs: $(TEST_PROGRAMS) $(REAL_PROGRAMS)
@@ -203,10 +207,11 @@ run-c:
 	@$(MAKE) -k programs || echo "test-c: not everything could be built; counted as failed"
 	@for program in $(TEST_PROGRAMS) $(REAL_PROGRAMS); do \
 	    tests/tally run cmocka "$(SUITE)C $${program##*/}" $(WRAPPER) $$program; done
-run-python: $(B)/env.sh pythons
+run-python: $(B)/env.sh $(LUA_MODULE) pythons
 	@for version in $(VERSIONS); do \
-	    PYTHONPATH=$(CURDIR)/$(D)/python-$$version/lib tests/tally run pytest "$(SUITE)Python $$version" \
-	        $(WRAPPER) $(B)/venv-$$version/bin/python -m pytest -v -p no:cacheprovider tests/python; done
+	    PYTHONPATH=$(CURDIR)/$(D)/python-$$version/lib CODETIMER_LUA_CPATH="$(CURDIR)/$(dir $(LUA_MODULE))?.so" \
+	    tests/tally run pytest "$(SUITE)Python $$version" \
+	        $(WRAPPER) $(B)/venv-$$version/bin/python -m pytest -v -p no:cacheprovider $(PYTESTS); done
 run-lua: $(B)/env.sh build-lua
 	@. $(B)/env.sh && LUA_CPATH="$(CURDIR)/$(dir $(LUA_MODULE))?.so;;" \
 	    tests/tally run busted "$(SUITE)Lua $(LUA_VERSION)" \
@@ -216,17 +221,31 @@ run-lua: $(B)/env.sh build-lua
 # The hosts were not built with the sanitizers, so the runtime is loaded first; suppressions name host frames only.
 ASAN := $(MAKE) D=$(B)/asan OPTIMIZE="-O1 -g -fno-omit-frame-pointer" SUITE="sanitized " \
 	INSTRUMENT="-fsanitize=address,undefined -fno-sanitize-recover=all"
-SANITIZER_ENV = ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
-	LSAN_OPTIONS=suppressions=$(CURDIR)/tests/sanitizers/lsan-python.supp:print_suppressions=0
+SANITIZER_ENV = UBSAN_OPTIONS=print_stacktrace=1 \
+	LSAN_OPTIONS=suppressions=$(CURDIR)/tests/sanitizers/lsan-python.supp:print_suppressions=0 \
+	ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1
 PRELOAD = LD_PRELOAD=$(shell $(CC) -print-file-name=libasan.so):$(shell $(CC) -print-file-name=libubsan.so)
-.PHONY: sanitize valgrind coverage
-sanitize: build ## C, Lua and Python tests under AddressSanitizer, UBSan and LeakSanitizer
+# The default Python. Its leak tests watch the size of the process, which the quarantine of freed blocks would hide.
+ASAN_PYTHON = $(ASAN) run-python VERSIONS=$(firstword $(VERSIONS)) \
+	WRAPPER='env PYTHONMALLOC=malloc $(PRELOAD) $(SANITIZER_ENV)$(1)'
+LEAK_TESTS := $(wildcard tests/python/test_leaks*.py)
+.PHONY: sanitize run-threads valgrind coverage
+sanitize: build ## C, Lua and Python tests under the sanitizers for addresses, undefined behaviour, leaks, threads
 	$(NEW_TALLY)
 	@$(ASAN) run-c WRAPPER='env $(SANITIZER_ENV)'
 	@$(ASAN) run-lua WRAPPER='env $(SANITIZER_ENV) $(PRELOAD)'
-	@$(ASAN) run-python VERSIONS="$$(head -n 1 $(B)/pythons | cut -f 1)" \
-	    WRAPPER='env $(SANITIZER_ENV) PYTHONMALLOC=malloc $(PRELOAD)'
+	@$(call ASAN_PYTHON) PYTESTS="tests/python $(addprefix --ignore=,$(LEAK_TESTS))"
+	@$(call ASAN_PYTHON,:quarantine_size_mb=0:thread_local_quarantine_size_kb=0) PYTESTS="$(LEAK_TESTS)" \
+	    SUITE="sanitized, leaks, "
+	@$(MAKE) run-threads
 	$(SUM)
+
+# The counters of several threads. The sanitizer does not model fences (a warning says so): it may see too much, never
+# too little.
+run-threads:
+	@mkdir -p $(B)/tsan && $(CC) -std=c11 -g -O1 -w -fsanitize=thread $(TEST_FLAGS) $(CORE) $(PLATFORM) \
+	    tests/core/real_counters.c -o $(B)/tsan/real_counters -lcmocka $(LIBS) || true
+	@tests/tally run cmocka "threads C real_counters" $(B)/tsan/real_counters
 
 valgrind: setup-base ## the C tests under valgrind
 	@tests/setup/system.sh valgrind
@@ -245,12 +264,22 @@ coverage: setup-base ## line coverage of the core without its platform; fails un
 	$(SUM)
 
 include tests/lint/lint.mk
+include tests/fuzz/fuzz.mk
 
 # ---- bench, install, packages ----
 .PHONY: bench install install-c install-lua sdist clean
-bench: build ## the cost of a run's loop against a plain one, in each Python and in Lua
+# Other tools stand beside codetimer in an environment of their own; without a package index they are left out.
+BENCH_VERSIONS = $(or $(filter 3.11 3.13,$(VERSIONS)),$(firstword $(VERSIONS)))
+bench: build $(BENCH_PROGRAMS) ## what a run's loop and a measured call cost, beside plain ones and other tools
 	@for version in $(VERSIONS); do $(B)/venv-$$version/bin/python tests/python/bench_loop.py || exit 1; done
 	@. $(B)/env.sh && $(LUA) tests/lua/bench_loop.lua
+	@for program in $(BENCH_PROGRAMS); do $$program || exit 1; done
+	@for version in $(BENCH_VERSIONS); do \
+	    tests/setup/venv.sh $(B)/bench-$$version $(B)/venv-$$version/bin/python tests/python/requirements-bench.txt || \
+	        $(B)/venv-$$version/bin/python -m venv $(B)/bench-$$version; \
+	    PYTHONPATH=$(CURDIR)/$(B)/python-$$version/lib $(B)/bench-$$version/bin/python tests/python/bench_measured.py \
+	        || exit 1; done
+	@. $(B)/env.sh && $(LUA) tests/lua/bench_measured.lua
 
 $(D)/codetimer.pc: FORCE
 	@mkdir -p $(@D)
@@ -260,11 +289,12 @@ $(D)/codetimer.pc: FORCE
 
 install: build-c $(D)/codetimer.pc ## header, libraries, codetimer.pc below DESTDIR/PREFIX
 	install -d "$(DESTDIR)$(PREFIX)/include" "$(DESTDIR)$(LIBDIR)/pkgconfig"
-	install -m 644 core/codetimer.h "$(DESTDIR)$(PREFIX)/include/"
+	install -m 644 $(wildcard core/codetimer*.h) "$(DESTDIR)$(PREFIX)/include/"
 	install -m 644 $(STATIC_LIBRARY) $(SHARED_LIBRARY) "$(DESTDIR)$(LIBDIR)/"
 	ln -sfn $(SHARED_FILE) "$(DESTDIR)$(LIBDIR)/$(SHARED_NAME)"
 	ln -sfn $(SHARED_FILE) "$(DESTDIR)$(LIBDIR)/$(SHARED_LINK_NAME)"
 	install -m 644 $(D)/codetimer.pc "$(DESTDIR)$(LIBDIR)/pkgconfig/"
+	@[ -n "$(DESTDIR)" ] || ldconfig 2>/dev/null || echo "if the loader should find it: ldconfig, as root"
 
 install-lua: build-lua ## the Lua module to INST_LIBDIR (LuaRocks calls this)
 	install -d "$(DESTDIR)$(INST_LIBDIR)"

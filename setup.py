@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The C extension of codetimer; everything else about the package is in pyproject.toml.
 
-The extension is the C core and the Python binding compiled as one, so that nothing is needed at run time. The version is
-read from core/codetimer.h, where every build file reads it.
+The extension is the C core and the Python binding compiled as one, so that nothing is needed at run time. The version
+is read from core/codetimer.h, where every build file reads it.
 """
 
 import re

@@ -82,7 +82,7 @@ int ct__lua_check_options(lua_State *L, int arg, const char *const *names) {
 }
 
 void ct__lua_set_text(lua_State *L, const char *key, const char *text) {
-    if (text == NULL || text[0] == '\0') return;
+    if (text == NULL) return;
     lua_pushstring(L, text);
     lua_setfield(L, -2, key);
 }

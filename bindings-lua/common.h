@@ -18,7 +18,7 @@
 #include "core/codetimer.h"
 
 #if LUA_VERSION_NUM < 504
-#error "codetimer needs Lua 5.4 or later: the run depends on to-be-closed variables"
+#error "codetimer needs Lua 5.4 or later: a run depends on to-be-closed variables"
 #endif
 
 /* ---- common.c ---- */
@@ -38,7 +38,7 @@ int ct__lua_check_options(lua_State *L, int arg, const char *const *names);
 /* Argument "arg", found at "index", must be a function or have __call. */
 void ct__lua_check_callable(lua_State *L, int arg, int index);
 
-/* table[key] = value, for the table on top of the stack. A text that is NULL or empty is absent. */
+/* table[key] = value, for the table on top of the stack. A NULL text is absent. */
 void ct__lua_set_text(lua_State *L, const char *key, const char *text);
 void ct__lua_set_integer(lua_State *L, const char *key, uint64_t value);
 void ct__lua_set_number(lua_State *L, const char *key, double value);
@@ -58,7 +58,8 @@ typedef struct ct__lua_gc {
 } ct__lua_gc;
 
 void ct__lua_gc_open(lua_State *L);
-void ct__lua_gc_arm(lua_State *L); /* may raise "not enough memory"; nothing is armed then */
+void ct__lua_gc_arm(lua_State *L);    /* may raise "not enough memory"; nothing is armed then */
+void ct__lua_gc_settle(lua_State *L); /* a full collection: the counts are exact from here on; may raise likewise */
 void ct__lua_gc_disarm(lua_State *L);
 void ct__lua_gc_read(lua_State *L, ct__lua_gc *counts);
 

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define COUNTER_TYPE "codetimer.Counter"
+#define COUNTER_TYPE  "codetimer.Counter"
 #define COUNTERS_TYPE "codetimer.Counters"
 
 static const char counters_key = 0;
@@ -147,11 +147,12 @@ static int counter_sample(lua_State *L) {
     return 1;
 }
 
+/* counter:record(duration_ns [, failed]) */
 static int counter_record(lua_State *L) {
     ct__lua_counter *counter = ct__lua_check_counter(L, 1);
     lua_Integer duration_ns = ct__lua_check_count(L, 2, 2, "duration_ns", LUA_MAXINTEGER);
-    ct_counter_record(counter->handle, (uint64_t)duration_ns, CT_RETURNED);
-    if (!counter->plain) ct__lua_trace(L, "increment", counter->handle);
+    ct_counter_record(counter->handle, (uint64_t)duration_ns, lua_toboolean(L, 3) ? CT_FAILED : CT_RETURNED);
+    if (!counter->plain) ct__lua_trace_increment(L, counter->handle, duration_ns);
     return 0;
 }
 
@@ -161,7 +162,9 @@ static int return_status(lua_State *L, int status) {
     return 1;
 }
 
-static int counter_reset(lua_State *L) { return return_status(L, ct_counter_reset(ct__lua_check_counter(L, 1)->handle)); }
+static int counter_reset(lua_State *L) {
+    return return_status(L, ct_counter_reset(ct__lua_check_counter(L, 1)->handle));
+}
 
 static int counter_remove(lua_State *L) {
     ct__lua_counter *counter = ct__lua_check_counter(L, 1);
@@ -175,14 +178,16 @@ static const luaL_Reg methods[] = {
     {"reset", counter_reset},           {"sample", counter_sample}, {NULL, NULL},
 };
 
-/* Pushes the part of the key that the name asks for; returns 0 if it asks for something else. */
-static int push_key_field(lua_State *L, const ct_counter *handle, const char *name) {
-    int key = strcmp(name, "key") == 0, category = strcmp(name, "category") == 0, member = strcmp(name, "member") == 0;
-    if (!key && !category && !member) return 0;
-    ct__lua_push_key(L, handle);
-    const char *text = lua_tostring(L, -1), *slash = strchr(text, '/');
-    if (category) lua_pushlstring(L, text, (size_t)(slash - text));
-    if (member) lua_pushstring(L, slash + 1);
+int ct__lua_push_key_field(lua_State *L, int index, const char *name) {
+    const char *key = lua_tostring(L, index), *slash = strchr(key, '/');
+    if (strcmp(name, "key") == 0)
+        lua_pushvalue(L, index);
+    else if (strcmp(name, "category") == 0)
+        lua_pushlstring(L, key, (size_t)(slash - key));
+    else if (strcmp(name, "member") == 0)
+        lua_pushstring(L, slash + 1);
+    else
+        return 0;
     return 1;
 }
 
@@ -194,20 +199,35 @@ static int counter_index(lua_State *L) {
         lua_pushcfunction(L, method->func);
         return 1;
     }
-    if (push_key_field(L, counter->handle, name)) return 1;
+    ct__lua_push_key(L, counter->handle);
+    if (ct__lua_push_key_field(L, lua_gettop(L), name)) return 1;
     ct_sample sample;
     ct_counter_sample(counter->handle, &sample);
     return ct__lua_push_sample_field(L, &sample, name);
 }
 
+/* Two Counters of one key are the same counter. */
+static int counter_eq(lua_State *L) {
+    ct__lua_push_key(L, ct__lua_check_counter(L, 1)->handle);
+    ct__lua_push_key(L, ct__lua_check_counter(L, 2)->handle);
+    lua_pushboolean(L, lua_rawequal(L, -1, -2));
+    return 1;
+}
+
 static int counter_tostring(lua_State *L) {
     ct__lua_counter *counter = luaL_checkudata(L, 1, COUNTER_TYPE);
-    lua_pushliteral(L, COUNTER_TYPE " ");
-    if (counter->handle != NULL)
-        ct__lua_push_key(L, counter->handle);
-    else
-        lua_pushliteral(L, "(closed)");
-    lua_concat(L, 2);
+    if (counter->handle == NULL) {
+        lua_pushliteral(L, COUNTER_TYPE " (closed)");
+        return 1;
+    }
+    ct_sample sample;
+    ct_counter_sample(counter->handle, &sample);
+    ct__lua_push_key(L, counter->handle);
+    lua_pushfstring(L, COUNTER_TYPE " %s: %I calls, %I ns%s", lua_tostring(L, -1), (LUAI_UACINT)sample.calls,
+                    (LUAI_UACINT)sample.total_ns,
+                    !sample.listed    ? ", removed"
+                    : !sample.enabled ? ", disabled"
+                                      : "");
     return 1;
 }
 
@@ -305,14 +325,19 @@ int ct__lua_counters_function(lua_State *L) {
 
 void ct__lua_counters_open(lua_State *L) {
     static const luaL_Reg closer[] = {{"__gc", close_counters}, {NULL, NULL}};
-    static const luaL_Reg functions[] = {
-        {"__index", counter_index}, {"__tostring", counter_tostring}, {"__gc", counter_gc}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"__index", counter_index},
+                                         {"__eq", counter_eq},
+                                         {"__tostring", counter_tostring},
+                                         {"__gc", counter_gc},
+                                         {NULL, NULL}};
     static const luaL_Reg table_functions[] = {{"__index", index_counters}, {NULL, NULL}};
     if (ct__lua_find_counters(L) != NULL) return;
     ct__lua_new_type(L, COUNTER_TYPE, functions);
     ct__lua_new_type(L, COUNTERS_TYPE, table_functions);
     ct__lua_counters *counters = lua_newuserdatauv(L, sizeof *counters, 0);
-    *counters = (ct__lua_counters){0};
+    lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
+    *counters = (ct__lua_counters){.main_thread = lua_tothread(L, -1)};
+    lua_pop(L, 1);
     luaL_newlib(L, closer);
     lua_setmetatable(L, -2);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &counters_key);

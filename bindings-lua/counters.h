@@ -18,6 +18,7 @@ typedef struct ct__lua_counter ct__lua_counter;
 
 typedef struct ct__lua_counters {
     ct_writer *writer;
+    const lua_State *main_thread;
     ct__lua_counter *first;
     int closed;     /* lua_close has closed the writer */
     int increments; /* trace them */
@@ -27,7 +28,7 @@ typedef struct ct__lua_counters {
 struct ct__lua_counter {
     ct_counter *handle; /* NULL: not opened, or the state is closing */
     int plain;
-    int spares; /* chained tokens of its wrapper (measured.c) */
+    int owned, pooled; /* tokens of its gate (measured.c) */
     ct__lua_counters *owner;
     ct__lua_counter *next, **link;
 };
@@ -46,15 +47,18 @@ typedef struct ct__lua_names {
 int ct__lua_open_counter(lua_State *L, const ct__lua_names *names);
 
 void ct__lua_push_key(lua_State *L, const ct_counter *handle);
+/* Pushes what "name" asks for: key, category, member, of the key at "index"; returns 0 if it asks for something else.
+ */
+int ct__lua_push_key_field(lua_State *L, int index, const char *name);
 int ct__lua_counters_function(lua_State *L);
 /* Pushes arg[0], or nil if there is none. */
 void ct__lua_push_program(lua_State *L);
 
 /* ---- names.c ---- */
 
-/* Reads a name at "index" that is a string, or a table with name, category and help, or nil, and the category behind it;
- * replaces them by name, category and help at index, index + 1, index + 2, each a string or nil. Raises argument errors
- * for "arg". */
+/* Reads a name at "index" that is a string, or a table with name, category and help, or nil, and the category behind
+ * it; replaces them by name, category and help at index, index + 1, index + 2, each a string or nil. Raises argument
+ * errors for "arg". */
 void ct__lua_check_names(lua_State *L, int arg, int index);
 void ct__lua_get_names(lua_State *L, int index, ct__lua_names *names);
 /* A function that has no name of its own needs one: an argument error. */
@@ -82,6 +86,7 @@ int ct__lua_push_percentile(lua_State *L, const ct_sample *sample, int arg);
 void ct__lua_trace_open(lua_State *L);
 /* Calls codetimer.trace(event, key), if there is one. Raises nothing, whatever happens in there. */
 void ct__lua_trace(lua_State *L, const char *event, const ct_counter *handle);
+void ct__lua_trace_increment(lua_State *L, const ct_counter *handle, int64_t duration_ns);
 void ct__lua_trace_opened(lua_State *L, int status, const ct_counter *handle);
 /* Calls codetimer.trace("refused", member, reason). */
 void ct__lua_trace_refused(lua_State *L, int status, const char *member);

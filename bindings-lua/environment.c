@@ -20,10 +20,8 @@ static void push_priority(lua_State *L, const ct_priority *priority) {
     lua_createtable(L, 0, 9);
     ct__lua_set_text(L, "requested", priority->requested);
     ct__lua_set_text(L, "status", ct_status_name(priority->status));
-    if (priority->cpu >= 0) {
-        ct__lua_set_integer(L, "cpu", (uint64_t)priority->cpu);
-        ct__lua_set_text(L, "cpu_status", ct_status_name(priority->cpu_status));
-    }
+    if (priority->cpu >= 0) ct__lua_set_integer(L, "cpu", (uint64_t)priority->cpu);
+    ct__lua_set_text(L, "cpu_status", ct_status_name(priority->cpu_status));
     ct__lua_set_boolean(L, "restored", priority->restored);
     ct__lua_set_text(L, "previous", priority->previous);
     ct__lua_set_text(L, "effective", priority->effective);

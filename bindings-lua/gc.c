@@ -6,7 +6,8 @@
  * a new object each time: it dies in every collection, minor or major. The old one is the same object, made garbage
  * again by its own finalizer: in generational mode it grows old, and then it dies in major collections only; in
  * incremental mode every cycle is a major one. Hence minor = all - major. A full collection after arming makes the old
- * sentinel old at once; the run does that before it takes its first count.
+ * sentinel old at once; settle does that before the run takes its first count. Two things escape: a collection that Lua
+ * makes for lack of memory calls no finalizer, and in incremental mode a cycle is counted when it ends.
  *
  * Invariant: while a run counts (users > 0) each sentinel is waiting for the next collection, or "lost" has grown. With
  * no user a sentinel that fires does not return, so a program that is not being timed has no finalizer of ours.
@@ -109,13 +110,31 @@ void ct__lua_gc_open(lua_State *L) {
 }
 
 /* A sentinel of an earlier run that still waits serves again: had a collection come since, it would be gone. */
-void ct__lua_gc_arm(lua_State *L) {
-    gc_counter *counter = find_counter(L);
+static void create_sentinels(lua_State *L, gc_counter *counter) {
     if (!counter->young) create_sentinel(L, &young_key);
     counter->young = 1;
     if (!counter->old) create_sentinel(L, &old_key);
     counter->old = 1;
+}
+
+void ct__lua_gc_arm(lua_State *L) {
+    gc_counter *counter = find_counter(L);
+    create_sentinels(L, counter);
     counter->users++;
+}
+
+/* A sentinel whose finalizer Lua could not even call, for lack of memory, is gone without a word. It shows here, since
+ * a full collection fires both: the missing one is made anew. In a finalizer the collector does not run (-1). */
+void ct__lua_gc_settle(lua_State *L) {
+    gc_counter *counter = find_counter(L);
+    const uint64_t all = counter->all, major = counter->major;
+    if (lua_gc(L, LUA_GCCOLLECT, 0) != 0) return;
+    if (counter->all != all && counter->major != major) return;
+    counter->lost++;
+    if (counter->all == all) counter->young = 0;
+    if (counter->major == major) counter->old = 0;
+    create_sentinels(L, counter);
+    lua_gc(L, LUA_GCCOLLECT, 0);
 }
 
 void ct__lua_gc_disarm(lua_State *L) { find_counter(L)->users--; }

@@ -3,46 +3,47 @@
  * measured.c: measured(fn), the wrapper that counts.
  *
  * The wrapper is a Lua function, so fn may yield, recurse deeply, and be seen in tracebacks. What ends a call in every
- * case is a to-be-closed variable: its value, a token, is a userdata whose __close counts the call. Each wrapper has one C
- * closure, the gate, which is both: called without arguments it begins a call and returns a token, called as __close it
- * ends one. Its first upvalue is the spare token; a call in a call finds none and takes another, and tokens that come back
- * while there is a spare are chained to it. So calls allocate nothing once as many tokens exist as calls were under way.
+ * case is a to-be-closed variable: its value, a token, is a userdata whose __close counts the call. The token comes
+ * from the gate, a C closure of the wrapper's own that keeps one token for the usual case and a chain of others, for
+ * calls within calls and in coroutines. So calls allocate nothing once as many tokens exist as calls were under way.
  *
- * A call has returned if its token is closed from the very frame in which it was begun. Otherwise it failed (there is an
- * error), or it was cancelled: the coroutine or the state was closed, or the collector found the token, since nobody ever
- * will resume or close that coroutine.
+ * A call has returned if its token is closed from the very frame in which it was begun. Otherwise it failed (there is
+ * an error), or it was cancelled: the coroutine or the state was closed, or the collector found the token, since nobody
+ * will ever resume or close that coroutine. In the main thread no call is lost, so there the gate keeps its token
+ * meanwhile.
  *
- * Invariant: a token is "active" from its begin to its one end; it is reachable from the gate exactly while it is not, so
- * that the collector can find the active ones that are lost.
+ * Invariant: a token is "active" from its begin to its one end. While it is active, nothing but the stack refers to it,
+ * unless it is "kept"; otherwise the gate does.
  */
 #include "counters.h"
 
-static const char wrapper_code[] = "local gate, fn = ...\n"
-                                   "return function(...)\n"
-                                   "    local token <close> = gate()\n"
-                                   "    return fn(...)\n"
-                                   "end\n";
+static const char factories_key = 0; /* what makes wrappers: a table by number of parameters + 1; 0: any number */
+static const char token_key = 0;     /* the metatable of tokens */
 
-static const char factory_key = 0; /* the compiled chunk in the registry */
-
-enum { SPARES_MOST = 1000 }; /* tokens that a wrapper keeps after deep recursion */
-enum { GATE_UPVALUE = 1, FN_UPVALUE }; /* of the wrapper, in the order of their first use */
+enum { PARAMETERS_MOST = 16 };                                  /* of functions whose wrapper has just as many */
+enum { POOL_MOST = 1000 };                                      /* tokens that a gate keeps after deep recursion */
+enum { GATE_UPVALUE = 1, FN_UPVALUE };                          /* of the wrapper, in the order of their first use */
+enum { TOKEN_NEXT = 1, TOKEN_GATE, TOKEN_VALUES = TOKEN_GATE }; /* user values of a token */
 
 /* Upvalues of the gate. The last does not exist: reading it gives nil. */
-enum { SPARE = 1, COUNTER, TOKEN_TYPE, GATE_VALUES = TOKEN_TYPE, NOTHING };
+enum { GATE_TOKEN = 1, GATE_POOL, GATE_COUNTER, GATE_VALUES = GATE_COUNTER, NOTHING };
+
+/* A spent token has been finalized. It is not used again, since Lua finalizes only once. */
+enum { IDLE, ACTIVE, SPENT };
 
 typedef struct token {
-    ct__lua_counter *counter; /* alive while the token's metatable is */
+    ct__lua_counter *counter; /* alive while the gate is */
     const void *frame;        /* of the wrapper that began the call, or &unusual */
     const void *traced_frame; /* the frame of a call that is traced; else NULL */
-    int active;
-    int chained; /* its user value is another spare token */
+    int use;                  /* IDLE, ACTIVE, SPENT */
+    int kept;                 /* the gate refers to it while it is active */
+    int own;                  /* its place is the gate's own, not the pool */
     ct_token call;
 } token;
 
 static const char unusual = 0; /* its address is no frame: what has it ends by the slow path */
 
-/* ---- the usual way: a spare token at the begin, none at the end, a return in between ---- */
+/* ---- the usual way: the gate's own token, in the main thread, and a return ---- */
 
 /* What identifies a frame: the record that Lua keeps of a call. It is compared, never looked into. */
 static inline const void *calling_frame(lua_State *L) {
@@ -50,138 +51,170 @@ static inline const void *calling_frame(lua_State *L) {
     return lua_getstack(L, 1, &frame) ? (const void *)frame.i_ci : NULL;
 }
 
-static int begin_unusually(lua_State *L);
-static int end_unusually(lua_State *L, token *t);
-static void chain_token(lua_State *L, token *t);
+/* For the compiler only: the usual way is laid out straight and keeps no register for the others. */
+#define RARELY(condition) __builtin_expect(!!(condition), 0)
+#define APART             __attribute__((noinline, cold))
 
-static inline int begin_call(lua_State *L) {
-    token *t = lua_touserdata(L, lua_upvalueindex(SPARE));
-    if (t == NULL || t->chained || !t->counter->plain) return begin_unusually(L);
-    lua_pushvalue(L, lua_upvalueindex(SPARE));
-    lua_copy(L, lua_upvalueindex(NOTHING), lua_upvalueindex(SPARE));
+APART static int begin_unusually(lua_State *L);
+APART static int end_unusually(lua_State *L, token *t);
+static int give_back(lua_State *L, token *t);
+
+/* Pushes the gate's own token for a call in this frame. */
+static inline void push_own_token(lua_State *L, token *t) {
+    lua_pushvalue(L, lua_upvalueindex(GATE_TOKEN));
+    t->kept = L == t->counter->owner->main_thread;
+    if (!t->kept) lua_copy(L, lua_upvalueindex(NOTHING), lua_upvalueindex(GATE_TOKEN));
     t->frame = calling_frame(L);
-    t->active = 1;
+    t->use = ACTIVE;
+}
+
+/* Whether the latest call with this token was begun while the counter was switched on. */
+static inline int counts(const token *t) { return (int)(t->call.state & 1); }
+
+/* The gate: begins a call and returns its token; or nothing, which need not be closed, while the counter is switched
+ * off. What to expect is told by the call before. One that counts is entered last: its time is without our work. */
+static int begin_call(lua_State *L) {
+    token *t = lua_touserdata(L, lua_upvalueindex(GATE_TOKEN));
+    if (RARELY(t == NULL || t->use != IDLE || !t->counter->plain)) return begin_unusually(L);
+    if (!counts(t)) {
+        ct_enter(t->counter->handle, &t->call);
+        if (!counts(t)) return 0;
+        push_own_token(L, t);
+        return 1;
+    }
+    push_own_token(L, t);
     ct_enter(t->counter->handle, &t->call);
     return 1;
 }
 
 /* __close(token, error) */
-static inline int end_call(lua_State *L, token *t) {
-    if (t->frame == calling_frame(L) && t->counter->handle != NULL) {
-        ct_leave(t->counter->handle, &t->call, CT_RETURNED);
-        t->active = 0;
-    } else if (!end_unusually(L, t))
-        return 0;
-    if (lua_isnil(L, lua_upvalueindex(SPARE)))
-        lua_copy(L, 1, lua_upvalueindex(SPARE));
-    else
-        chain_token(L, t);
-    return 0;
-}
-
-static int gate(lua_State *L) {
+static int end_call(lua_State *L) {
     token *t = lua_touserdata(L, 1);
-    return t == NULL ? begin_call(L) : end_call(L, t);
+    if (RARELY(t->frame != calling_frame(L) || t->counter->handle == NULL)) return end_unusually(L, t);
+    ct_leave(t->counter->handle, &t->call, CT_RETURNED);
+    t->use = IDLE;
+    return t->kept ? 0 : give_back(L, t);
 }
 
-/* ---- beginning without a spare token, with more than one, with a trace ---- */
+/* ---- beginning in a call or in a coroutine, or with a trace ---- */
 
-/* new_token(metatable, counter) */
+/* new_token(gate, counter) */
 static int new_token(lua_State *L) {
-    token *t = lua_newuserdatauv(L, sizeof *t, 1);
-    *t = (token){.counter = lua_touserdata(L, 2)};
+    token *t = lua_newuserdatauv(L, sizeof *t, TOKEN_VALUES);
+    ct__lua_counter *counter = lua_touserdata(L, 2);
+    *t = (token){.counter = counter, .own = !counter->owned};
+    counter->owned = 1;
     lua_pushvalue(L, 1);
+    lua_setiuservalue(L, -2, TOKEN_GATE);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &token_key);
     lua_setmetatable(L, -2);
     return 1;
 }
 
 /* Pushes a token; returns NULL if there is no memory for one: then this call is not measured. */
 static token *make_token(lua_State *L) {
+    lua_Debug gate;
     lua_pushcfunction(L, new_token);
-    lua_pushvalue(L, lua_upvalueindex(TOKEN_TYPE));
-    lua_pushvalue(L, lua_upvalueindex(COUNTER));
+    lua_getstack(L, 0, &gate);
+    lua_getinfo(L, "f", &gate);
+    lua_pushvalue(L, lua_upvalueindex(GATE_COUNTER));
     return lua_pcall(L, 2, 1, 0) == LUA_OK ? lua_touserdata(L, -1) : NULL;
 }
 
-/* Pushes the spare token; what was chained to it is the spare one now. */
-static token *take_spare(lua_State *L) {
-    token *t = lua_touserdata(L, lua_upvalueindex(SPARE));
-    lua_pushvalue(L, lua_upvalueindex(SPARE));
-    if (!t->chained) {
-        lua_copy(L, lua_upvalueindex(NOTHING), lua_upvalueindex(SPARE));
+/* Pushes the first token of the pool. */
+static token *take_pooled(lua_State *L) {
+    lua_pushvalue(L, lua_upvalueindex(GATE_POOL));
+    lua_getiuservalue(L, -1, TOKEN_NEXT);
+    lua_replace(L, lua_upvalueindex(GATE_POOL));
+    lua_pushnil(L);
+    lua_setiuservalue(L, -2, TOKEN_NEXT);
+    token *t = lua_touserdata(L, -1);
+    t->counter->pooled--;
+    return t;
+}
+
+/* Pushes an idle token that the gate does not refer to any more. */
+static token *take_token(lua_State *L) {
+    token *t = lua_touserdata(L, lua_upvalueindex(GATE_TOKEN));
+    if (t != NULL && t->use == IDLE) {
+        lua_pushvalue(L, lua_upvalueindex(GATE_TOKEN));
+        lua_copy(L, lua_upvalueindex(NOTHING), lua_upvalueindex(GATE_TOKEN));
         return t;
     }
-    lua_getiuservalue(L, -1, 1);
-    lua_replace(L, lua_upvalueindex(SPARE));
-    lua_pushnil(L);
-    lua_setiuservalue(L, -2, 1);
-    t->chained = 0;
-    t->counter->spares--;
-    return t;
+    while (!lua_isnil(L, lua_upvalueindex(GATE_POOL))) {
+        t = take_pooled(L);
+        if (t->use == IDLE) return t;
+        lua_pop(L, 1);
+    }
+    return make_token(L);
 }
 
 /* Returns nothing, a value that need not be closed, if the call is not measured. */
 static int begin_unusually(lua_State *L) {
-    ct__lua_counter *counter = lua_touserdata(L, lua_upvalueindex(COUNTER));
-    if (counter->handle == NULL) return 0;
-    token *t = lua_isnil(L, lua_upvalueindex(SPARE)) ? make_token(L) : take_spare(L);
+    ct__lua_counter *counter = lua_touserdata(L, lua_upvalueindex(GATE_COUNTER));
+    token *t = counter->handle != NULL ? take_token(L) : NULL;
     if (t == NULL) return 0;
     t->traced_frame = counter->plain ? NULL : calling_frame(L);
     t->frame = counter->plain ? calling_frame(L) : &unusual;
-    t->active = 1;
+    t->kept = 0;
+    t->use = ACTIVE;
     ct_enter(counter->handle, &t->call);
     return 1;
 }
 
 /* ---- ending otherwise than by a return ---- */
 
-static int is_under_way(lua_State *L, const void *frame) {
-    enum { LEVELS = 200 }; /* enough for who closes the state; each step costs as many as there are before it */
-    lua_Debug at;
-    for (int level = 1; level < LEVELS && lua_getstack(L, level, &at); level++)
-        if ((const void *)at.i_ci == frame) return 1;
-    return 0;
-}
-
-/* Without an error value it takes a look at the stack: nothing is left of it when a coroutine is closed, all of it when
- * the state is closed from within the call (or nothing, depending on the version of Lua); else it was error(nil). */
+/* Without an error value the stack tells: nothing is left of it when the coroutine or the state is closed; otherwise it
+ * was error(nil). */
 static int find_outcome(lua_State *L, const token *t) {
     const void *frame = t->traced_frame != NULL ? t->traced_frame : t->frame, *now = calling_frame(L);
     if (frame == now) return CT_RETURNED;
     if (!lua_isnoneornil(L, 2)) return CT_FAILED;
-    return now == NULL || is_under_way(L, frame) ? CT_CANCELLED : CT_FAILED;
+    return now == NULL ? CT_CANCELLED : CT_FAILED;
 }
 
-static void end_active(token *t, int outcome) {
-    if (t->active && t->counter->handle != NULL) ct_leave(t->counter->handle, &t->call, outcome);
-    t->active = 0;
+/* Returns the duration that was counted, or -1. */
+static int64_t end_active(token *t, int outcome) {
+    int counts = t->use == ACTIVE && t->counter->handle != NULL;
+    t->use = IDLE;
+    return counts ? ct_leave(t->counter->handle, &t->call, outcome) : -1;
 }
 
-/* Returns 0 if the token must not be used again: it has been finalized, and Lua does that once. */
 static int end_unusually(lua_State *L, token *t) {
-    if (!t->active) return 0;
-    int traced = t->traced_frame != NULL && t->counter->handle != NULL;
-    end_active(t, find_outcome(L, t));
-    if (traced) ct__lua_trace(L, "increment", t->counter->handle);
-    return 1;
+    if (t->use != ACTIVE) return 0;
+    int64_t duration_ns = end_active(t, find_outcome(L, t));
+    if (t->traced_frame != NULL && duration_ns >= 0) ct__lua_trace_increment(L, t->counter->handle, duration_ns);
+    return t->kept ? 0 : give_back(L, t);
 }
 
-/* The token becomes the spare one, with the former chained to it; beyond the limit it is left to the collector. */
-static void chain_token(lua_State *L, token *t) {
-    if (t->counter->spares >= SPARES_MOST) return;
-    lua_pushvalue(L, lua_upvalueindex(SPARE));
-    lua_setiuservalue(L, 1, 1);
-    lua_copy(L, 1, lua_upvalueindex(SPARE));
-    t->chained = 1;
-    t->counter->spares++;
+/* Beyond the limit a token is left to the collector. Allocates nothing. */
+static int give_to_pool(lua_State *L, token *t) {
+    if (t->counter->pooled >= POOL_MOST) return 0;
+    t->counter->pooled++;
+    lua_getiuservalue(L, 1, TOKEN_GATE);
+    lua_getupvalue(L, -1, GATE_POOL);
+    lua_setiuservalue(L, 1, TOKEN_NEXT);
+    lua_pushvalue(L, 1);
+    lua_setupvalue(L, -2, GATE_POOL);
+    return 0;
+}
+
+static int give_back(lua_State *L, token *t) {
+    if (!t->own) return give_to_pool(L, t);
+    lua_getiuservalue(L, 1, TOKEN_GATE);
+    lua_pushvalue(L, 1);
+    lua_setupvalue(L, -2, GATE_TOKEN);
+    return 0;
 }
 
 /* A token that the collector found active belongs to a coroutine that is lost. Should a finalizer run that coroutine
- * once more, "frame" sends the token's end to where "active" is asked for. */
+ * once more, "frame" sends the token's end to where "use" is asked for. */
 static int token_gc(lua_State *L) {
     token *t = lua_touserdata(L, 1);
     end_active(t, CT_CANCELLED);
+    t->use = SPENT;
     t->frame = &unusual;
+    if (t->own) t->counter->owned = 0;
     return 0;
 }
 
@@ -191,22 +224,67 @@ static int token_gc(lua_State *L) {
 static int push_original(lua_State *L, int index) {
     if (!lua_isfunction(L, index) || lua_iscfunction(L, index)) return 0;
     if (lua_getupvalue(L, index, GATE_UPVALUE) == NULL) return 0;
-    int ours = lua_tocfunction(L, -1) == gate;
+    int ours = lua_tocfunction(L, -1) == begin_call;
     lua_pop(L, 1);
     return ours && lua_getupvalue(L, index, FN_UPVALUE) != NULL;
 }
 
-/* Pushes the metatable of the tokens of a gate, and the gate. */
+/* A function of Lua with so many parameters and no more needs just those from its wrapper, which is the faster way. */
+static int count_parameters(lua_State *L, int fn) {
+    lua_Debug about;
+    if (!lua_isfunction(L, fn)) return -1;
+    lua_pushvalue(L, fn);
+    lua_getinfo(L, ">u", &about);
+    return about.isvararg || about.nparams > PARAMETERS_MOST ? -1 : about.nparams;
+}
+
+/* "a, b, c", or "..." */
+static void add_parameters(luaL_Buffer *code, int parameters) {
+    if (parameters < 0) luaL_addstring(code, "...");
+    for (int i = 0; i < parameters; i++) {
+        if (i > 0) luaL_addstring(code, ", ");
+        luaL_addchar(code, (char)('a' + i));
+    }
+}
+
+static void compile_factory(lua_State *L, int parameters) {
+    luaL_Buffer buffer;
+    size_t length;
+    luaL_buffinit(L, &buffer);
+    luaL_addstring(&buffer, "local gate, fn = ...\nreturn function(");
+    add_parameters(&buffer, parameters);
+    luaL_addstring(&buffer, ")\n    local token <close> = gate()\n    return fn(");
+    add_parameters(&buffer, parameters);
+    luaL_addstring(&buffer, ")\nend\n");
+    luaL_pushresult(&buffer);
+    const char *code = lua_tolstring(L, -1, &length);
+    if (luaL_loadbufferx(L, code, length, "=codetimer", "t") != LUA_OK) lua_error(L);
+    lua_remove(L, -2);
+}
+
+/* Pushes the function (gate, fn) that makes a wrapper with so many parameters; it is compiled when first asked for. */
+static void push_factory(lua_State *L, int parameters) {
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &factories_key);
+    if (lua_rawgeti(L, -1, parameters + 1) == LUA_TNIL) {
+        lua_pop(L, 1);
+        compile_factory(L, parameters);
+        lua_pushvalue(L, -1);
+        lua_rawseti(L, -3, parameters + 1);
+    }
+    lua_remove(L, -2);
+}
+
+/* Pushes a gate with its first token. */
 static void push_gate(lua_State *L, int counter) {
-    lua_createtable(L, 0, 2);
-    lua_pushcfunction(L, token_gc);
-    lua_setfield(L, -2, "__gc");
+    lua_pushnil(L);
     lua_pushnil(L);
     lua_pushvalue(L, counter);
-    lua_pushvalue(L, -3);
-    lua_pushcclosure(L, gate, GATE_VALUES);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -3, "__close");
+    lua_pushcclosure(L, begin_call, GATE_VALUES);
+    lua_pushcfunction(L, new_token);
+    lua_pushvalue(L, -2);
+    lua_pushvalue(L, counter);
+    lua_call(L, 2, 1);
+    lua_setupvalue(L, -2, GATE_TOKEN);
 }
 
 enum { FN = 1, NAME, CATEGORY, HELP };
@@ -227,9 +305,8 @@ static int wrap(lua_State *L) {
     }
     int counter = lua_gettop(L);
     ct__lua_trace_opened(L, status, ct__lua_check_counter(L, counter)->handle);
+    push_factory(L, count_parameters(L, FN));
     push_gate(L, counter);
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &factory_key);
-    lua_insert(L, -2);
     lua_pushvalue(L, FN);
     lua_call(L, 2, 1);
     return 1;
@@ -274,9 +351,12 @@ int ct__lua_unwrap(lua_State *L) {
 }
 
 void ct__lua_measured_open(lua_State *L) {
-    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &factory_key) == LUA_TNIL) {
-        if (luaL_loadbufferx(L, wrapper_code, sizeof wrapper_code - 1, "=codetimer", "t") != LUA_OK) lua_error(L);
-        lua_rawsetp(L, LUA_REGISTRYINDEX, &factory_key);
+    static const luaL_Reg functions[] = {{"__close", end_call}, {"__gc", token_gc}, {NULL, NULL}};
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &factories_key) == LUA_TNIL) {
+        lua_createtable(L, PARAMETERS_MOST + 1, 1);
+        lua_rawsetp(L, LUA_REGISTRYINDEX, &factories_key);
+        luaL_newlib(L, functions);
+        lua_rawsetp(L, LUA_REGISTRYINDEX, &token_key);
     }
     lua_settop(L, 0);
 }

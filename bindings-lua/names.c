@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * names.c: what a counter is called. Names are any bytes but NUL; a function that is given none is called after the place
- * where it was defined.
+ * names.c: what a counter is called. Names are any bytes but NUL; a function that is given none is called after the
+ * place where it was defined.
  */
 #include "counters.h"
 
@@ -20,11 +20,12 @@ static void check_text(lua_State *L, int arg, const char *what, size_t least) {
     const char *text = lua_tolstring(L, -1, &length);
     if (length < least) luaL_argerror(L, arg, lua_pushfstring(L, "%s must not be empty", what));
     if (length > NAME_MOST)
-        luaL_argerror(L, arg, lua_pushfstring(L, "%s must have at most %d bytes, got %I", what, NAME_MOST,
-                                              (LUAI_UACINT)length));
+        luaL_argerror(
+            L, arg, lua_pushfstring(L, "%s must have at most %d bytes, got %I", what, NAME_MOST, (LUAI_UACINT)length));
     if (memchr(text, '\0', length) != NULL)
-        luaL_argerror(L, arg, lua_pushfstring(L, "%s must not contain a NUL byte; the first is byte %I", what,
-                                              (LUAI_UACINT)(strlen(text) + 1)));
+        luaL_argerror(L, arg,
+                      lua_pushfstring(L, "%s must not contain a NUL byte; the first is byte %I", what,
+                                      (LUAI_UACINT)strlen(text) + 1));
 }
 
 static void check_category(lua_State *L, int arg) {
@@ -43,8 +44,9 @@ static void push_options(lua_State *L, int arg, int index) {
         for (const char *const *name = names; *name != NULL; name++)
             known |= lua_type(L, -2) == LUA_TSTRING && strcmp(lua_tostring(L, -2), *name) == 0;
         if (!known)
-            luaL_argerror(L, arg, lua_pushfstring(L, "unknown option: %s; there are name, category and help",
-                                                  ct__lua_describe(L, -2)));
+            luaL_argerror(
+                L, arg,
+                lua_pushfstring(L, "unknown option: %s; there are name, category and help", ct__lua_describe(L, -2)));
         lua_pop(L, 1);
     }
     for (const char *const *name = names; *name != NULL; name++) lua_getfield(L, table, *name);
@@ -53,7 +55,8 @@ static void push_options(lua_State *L, int arg, int index) {
 void ct__lua_check_names(lua_State *L, int arg, int index) {
     lua_settop(L, index + 1);
     if (lua_istable(L, index)) {
-        if (!lua_isnil(L, index + 1)) luaL_argerror(L, arg, "give the category in the table or behind the name, not both");
+        if (!lua_isnil(L, index + 1))
+            luaL_argerror(L, arg, "give the category in the table or behind the name, not both");
         push_options(L, arg, index);
         lua_rotate(L, index, 3);
         lua_settop(L, index + 2);
@@ -75,24 +78,27 @@ void ct__lua_get_names(lua_State *L, int index, ct__lua_names *names) {
 }
 
 int ct__lua_refuse_name(lua_State *L, int arg, const char *member) {
-    return luaL_argerror(L, arg, lua_pushfstring(L, "the category of \"%s\" would be what is before its first dot, and a "
-                                                    "category must not contain \"/\": give a category", member));
+    return luaL_argerror(L, arg,
+                         lua_pushfstring(L,
+                                         "the category of \"%s\" would be what is before its first dot, and a "
+                                         "category must not contain \"/\": give a category",
+                                         member));
 }
 
 /* ---- names made from places ---- */
 
-/* Nothing is allocated here. */
-static int find_place(lua_State *L, int index, lua_Debug *place) {
-    if (!lua_isfunction(L, index)) return 0;
+static void find_place(lua_State *L, int index, lua_Debug *place) {
     lua_pushvalue(L, index);
     lua_getinfo(L, ">S", place);
-    return 1;
 }
 
 void ct__lua_check_nameable(lua_State *L, int arg, int index) {
     lua_Debug place;
-    if (!find_place(L, index, &place))
+    if (!lua_isfunction(L, index)) {
         luaL_argerror(L, arg, lua_pushfstring(L, "%s needs a name: give one", ct__lua_describe(L, index)));
+        return;
+    }
+    find_place(L, index, &place);
     if (strcmp(place.what, "C") == 0) luaL_argerror(L, arg, "a C function needs a name: give one");
     if (place.source[0] != '@' && place.source[0] != '=')
         luaL_argerror(L, arg, "a function whose code was a string needs a name: give one");

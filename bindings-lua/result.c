@@ -11,14 +11,7 @@
 
 static const char last_key = 0; /* the last result, or false */
 
-/* ---- fields: each pushes one value; an absent fact is nil ---- */
-
-static void push_text(lua_State *L, const char *text) {
-    if (text == NULL || text[0] == '\0')
-        lua_pushnil(L);
-    else
-        lua_pushstring(L, text);
-}
+/* ---- fields: each pushes one value; an absent fact is nil (lua_pushstring makes nil of NULL) ---- */
 
 static void push_array(lua_State *L, const uint64_t *values, size_t count) {
     lua_createtable(L, (int)count, 0);
@@ -43,14 +36,14 @@ static void push_elapsed_ns(lua_State *L, const ct_result *r) { lua_pushinteger(
 static void push_batches_ns(lua_State *L, const ct_result *r) { push_array(L, r->batches_ns, r->batches); }
 static void push_batches_calls(lua_State *L, const ct_result *r) { push_array(L, r->batches_calls, r->batches); }
 static void push_kind(lua_State *L, const ct_result *r) { lua_pushstring(L, ct_cycles_kind_name(r->cycles_kind)); }
-static void push_source(lua_State *L, const ct_result *r) { push_text(L, r->cycles_source); }
-static void push_reason(lua_State *L, const ct_result *r) { push_text(L, r->cycles_reason); }
+static void push_source(lua_State *L, const ct_result *r) { lua_pushstring(L, r->cycles_source); }
+static void push_reason(lua_State *L, const ct_result *r) { lua_pushstring(L, r->cycles_reason); }
 static void push_collections(lua_State *L, const ct_result *r) { push_array(L, r->gc_collections, r->gc_generations); }
 static void push_labels(lua_State *L, const ct_result *r) { push_texts(L, r->gc_labels, r->gc_generations); }
-static void push_interrupted(lua_State *L, const ct_result *r) { push_text(L, r->interrupted); }
+static void push_interrupted(lua_State *L, const ct_result *r) { lua_pushstring(L, r->interrupted); }
 static void push_notes(lua_State *L, const ct_result *r) { push_texts(L, r->notes, r->notes_count); }
-static void push_priority(lua_State *L, const ct_result *r) { push_text(L, r->priority); }
-static void push_clock(lua_State *L, const ct_result *r) { push_text(L, r->clock); }
+static void push_priority(lua_State *L, const ct_result *r) { lua_pushstring(L, r->priority); }
+static void push_clock(lua_State *L, const ct_result *r) { lua_pushstring(L, r->clock); }
 
 static void push_per_call_ns(lua_State *L, const ct_result *r) {
     if (r->per_call_known)

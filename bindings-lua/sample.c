@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * sample.c: codetimer.Sample, the values of a counter at one moment. A Sample holds the C struct; its fields are made when
- * they are asked for. Minimum, maximum and average are absent while there is no call.
+ * sample.c: codetimer.Sample, the values of a counter at one moment. A Sample holds the C struct; its fields are made
+ * when they are asked for. Minimum, maximum and average are absent while there is no call.
  *
- * There is no active_ns: Lua tells nobody when a coroutine waits, so how much of a call's time was spent on this thread is
- * not known.
+ * There is no active_ns: Lua tells nobody when a coroutine waits, so how much of a call's time was spent on this thread
+ * is not known.
  */
 #include "counters.h"
 
@@ -59,21 +59,11 @@ static const struct {
     const char *name;
     void (*push)(lua_State *L, const ct_sample *s);
 } fields[] = {
-    {"time_ns", push_time_ns},
-    {"generation", push_generation},
-    {"listed", push_listed},
-    {"enabled", push_enabled},
-    {"unclean", push_unclean},
-    {"calls", push_calls},
-    {"total_ns", push_total_ns},
-    {"average_ns", push_average_ns},
-    {"errors", push_errors},
-    {"cancelled", push_cancelled},
-    {"min_ns", push_min_ns},
-    {"max_ns", push_max_ns},
-    {"in_flight", push_in_flight},
-    {"anomalies", push_anomalies},
-    {"buckets", push_buckets},
+    {"time_ns", push_time_ns},     {"generation", push_generation}, {"listed", push_listed},
+    {"enabled", push_enabled},     {"unclean", push_unclean},       {"calls", push_calls},
+    {"total_ns", push_total_ns},   {"average_ns", push_average_ns}, {"errors", push_errors},
+    {"cancelled", push_cancelled}, {"min_ns", push_min_ns},         {"max_ns", push_max_ns},
+    {"in_flight", push_in_flight}, {"anomalies", push_anomalies},   {"buckets", push_buckets},
 };
 
 enum { FIELDS = sizeof fields / sizeof fields[0] };
@@ -91,7 +81,8 @@ int ct__lua_push_percentile(lua_State *L, const ct_sample *sample, int arg) {
     double percentile_ns, percent = lua_type(L, arg) == LUA_TNUMBER ? lua_tonumber(L, arg) : NAN;
     int status = ct_sample_percentile_ns(sample, percent, &percentile_ns);
     if (status == CT_EINVAL)
-        luaL_argerror(L, arg, lua_pushfstring(L, "a percentile is a number from 0 to 100, got %s", ct__lua_describe(L, arg)));
+        luaL_argerror(L, arg,
+                      lua_pushfstring(L, "a percentile is a number from 0 to 100, got %s", ct__lua_describe(L, arg)));
     if (status != CT_OK) return 0;
     lua_pushnumber(L, percentile_ns);
     return 1;
@@ -99,19 +90,32 @@ int ct__lua_push_percentile(lua_State *L, const ct_sample *sample, int arg) {
 
 /* ---- the userdata ---- */
 
+/* The user value of a sample is its key. Takes the key from the top of the stack. */
 static ct_sample *new_sample(lua_State *L) {
-    ct_sample *sample = lua_newuserdatauv(L, sizeof *sample, 0);
+    ct_sample *sample = lua_newuserdatauv(L, sizeof *sample, 1);
     luaL_setmetatable(L, SAMPLE_TYPE);
+    lua_insert(L, -2);
+    lua_setiuservalue(L, -2, 1);
     return sample;
 }
 
-void ct__lua_push_sample(lua_State *L, const ct_counter *handle) { ct_counter_sample(handle, new_sample(L)); }
+void ct__lua_push_sample(lua_State *L, const ct_counter *handle) {
+    ct__lua_push_key(L, handle);
+    ct_counter_sample(handle, new_sample(L));
+}
 
 static int sample_percentile(lua_State *L) { return ct__lua_push_percentile(L, luaL_checkudata(L, 1, SAMPLE_TYPE), 2); }
 
-/* now:difference(before) */
+/* now:difference(before), now - before */
 static int sample_difference(lua_State *L) {
     const ct_sample *now = luaL_checkudata(L, 1, SAMPLE_TYPE), *before = luaL_checkudata(L, 2, SAMPLE_TYPE);
+    lua_settop(L, 2);
+    lua_getiuservalue(L, 2, 1);
+    lua_getiuservalue(L, 1, 1);
+    if (!lua_rawequal(L, -1, -2))
+        luaL_argerror(L, 2,
+                      lua_pushfstring(L, "a sample of the same counter is needed, got one of %s", lua_tostring(L, -2)));
+    if (before->time_ns > now->time_ns) luaL_argerror(L, 2, "an earlier sample is needed, got a later one");
     int status = ct_sample_difference(now, before, new_sample(L));
     return status == CT_OK ? 1 : ct__lua_fail(L, status);
 }
@@ -119,11 +123,12 @@ static int sample_difference(lua_State *L) {
 static int sample_index(lua_State *L) {
     const ct_sample *sample = luaL_checkudata(L, 1, SAMPLE_TYPE);
     const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+    lua_getiuservalue(L, 1, 1);
     if (strcmp(name, "percentile") == 0)
         lua_pushcfunction(L, sample_percentile);
     else if (strcmp(name, "difference") == 0)
         lua_pushcfunction(L, sample_difference);
-    else
+    else if (!ct__lua_push_key_field(L, lua_gettop(L), name))
         return ct__lua_push_sample_field(L, sample, name);
     return 1;
 }
@@ -137,6 +142,6 @@ ct_sample *ct__lua_new_sample(lua_State *L) {
 }
 
 void ct__lua_sample_open(lua_State *L) {
-    static const luaL_Reg functions[] = {{"__index", sample_index}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"__index", sample_index}, {"__sub", sample_difference}, {NULL, NULL}};
     ct__lua_new_type(L, SAMPLE_TYPE, functions);
 }

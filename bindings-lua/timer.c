@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * timer.c: timer(name), a counter around any stretch of code. A timer runs from its making to its stop, which is its
- * method, the end of its block (as a to-be-closed variable), or the collector's finding it forgotten: that is cancelled.
+ * method, the end of its block (as a to-be-closed variable), or the collector's finding it forgotten: that is
+ * cancelled.
  */
 #include "counters.h"
+
+#include <string.h>
 
 #define TIMER_TYPE "codetimer.Timer"
 
@@ -17,8 +20,8 @@ static void stop_timer(lua_State *L, int outcome) {
     timer *t = luaL_checkudata(L, 1, TIMER_TYPE);
     ct_counter *handle = t->counter != NULL ? t->counter->handle : NULL;
     if (t->running && handle != NULL) {
-        ct_leave(handle, &t->call, outcome);
-        if (!t->counter->plain) ct__lua_trace(L, "increment", handle);
+        int64_t duration_ns = ct_leave(handle, &t->call, outcome);
+        if (!t->counter->plain && duration_ns >= 0) ct__lua_trace_increment(L, handle, duration_ns);
     }
     t->running = 0;
 }
@@ -39,6 +42,19 @@ static int timer_close(lua_State *L) {
 static int timer_gc(lua_State *L) {
     stop_timer(L, CT_CANCELLED);
     return 0;
+}
+
+/* timer.counter is nil if it was refused. */
+static int timer_index(lua_State *L) {
+    luaL_checkudata(L, 1, TIMER_TYPE);
+    const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+    if (strcmp(name, "stop") == 0)
+        lua_pushcfunction(L, timer_stop);
+    else if (strcmp(name, "counter") == 0)
+        lua_getiuservalue(L, 1, 1);
+    else
+        return 0;
+    return 1;
 }
 
 /* timer(name [, category]), timer{name=, category=, help=} */
@@ -66,11 +82,7 @@ int ct__lua_timer(lua_State *L) {
 }
 
 void ct__lua_timer_open(lua_State *L) {
-    static const luaL_Reg functions[] = {{"__close", timer_close}, {"__gc", timer_gc}, {NULL, NULL}};
-    static const luaL_Reg methods[] = {{"stop", timer_stop}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"__index", timer_index}, {"__close", timer_close}, {"__gc", timer_gc}, {NULL, NULL}};
     ct__lua_new_type(L, TIMER_TYPE, functions);
-    luaL_getmetatable(L, TIMER_TYPE);
-    luaL_newlib(L, methods);
-    lua_setfield(L, -2, "__index");
-    lua_pop(L, 1);
 }

@@ -6,8 +6,8 @@
  * setting one takes effect at once. While increments are traced no counter is "plain", so measured calls take the slow
  * path; otherwise tracing costs them nothing.
  *
- * The trace function is called in protected mode, and what it makes us do is not traced: an error in it becomes a warning,
- * and it may itself call measured functions.
+ * The trace function is called in protected mode, and what it makes us do is not traced: an error in it becomes a
+ * warning, and it may itself call measured functions.
  */
 #include "counters.h"
 
@@ -15,42 +15,47 @@
 
 static const char trace_key = 0; /* the function, or nil */
 
-enum { EVENT = 1, HANDLE, NAME, REASON };
+/* What is told; "handle" or "name", and "reason" or a duration, unless that is -1. */
+typedef struct message {
+    const char *event, *name, *reason;
+    const ct_counter *handle;
+    int64_t duration_ns;
+} message;
 
 /* ---- calling ---- */
 
-/* call(event, handle or NULL, name or NULL, reason or NULL): light userdata, so that the caller allocates nothing. */
+/* call_trace(message), in protected mode */
 static int call_trace(lua_State *L) {
+    const message *told = lua_touserdata(L, 1);
     lua_rawgetp(L, LUA_REGISTRYINDEX, &trace_key);
-    lua_pushstring(L, lua_touserdata(L, EVENT));
-    if (lua_touserdata(L, HANDLE) != NULL)
-        ct__lua_push_key(L, lua_touserdata(L, HANDLE));
+    int function = lua_gettop(L);
+    lua_pushstring(L, told->event);
+    if (told->handle != NULL)
+        ct__lua_push_key(L, told->handle);
     else
-        lua_pushstring(L, lua_touserdata(L, NAME));
-    int reasons = lua_touserdata(L, REASON) != NULL;
-    if (reasons) lua_pushstring(L, lua_touserdata(L, REASON));
-    lua_call(L, 2 + reasons, 0);
+        lua_pushstring(L, told->name);
+    if (told->reason != NULL) lua_pushstring(L, told->reason);
+    if (told->duration_ns >= 0) lua_pushinteger(L, told->duration_ns);
+    lua_call(L, lua_gettop(L) - function, 0);
     return 0;
 }
 
 static void warn_error(lua_State *L) {
-    const char *message = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : luaL_typename(L, -1);
+    const char *text = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : luaL_typename(L, -1);
     lua_warning(L, "codetimer: error in the trace function: ", 1);
-    lua_warning(L, message, 0);
+    lua_warning(L, text, 0);
 }
 
-static void call_protected(lua_State *L, const char *event, const ct_counter *handle, const char *name,
-                           const char *reason) {
+static void tell(lua_State *L, message *told) {
     ct__lua_counters *counters = ct__lua_find_counters(L);
     if (counters->tracing || !lua_checkstack(L, LUA_MINSTACK)) return;
     int there = lua_rawgetp(L, LUA_REGISTRYINDEX, &trace_key) != LUA_TNIL;
     lua_pop(L, 1);
     if (!there) return;
-    const void *const values[] = {event, handle, name, reason};
     lua_pushcfunction(L, call_trace);
-    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) lua_pushlightuserdata(L, (void *)(uintptr_t)values[i]);
+    lua_pushlightuserdata(L, told);
     counters->tracing = 1;
-    int status = lua_pcall(L, 4, 0, 0);
+    int status = lua_pcall(L, 1, 0, 0);
     counters->tracing = 0;
     if (status == LUA_OK) return;
     warn_error(L);
@@ -58,19 +63,27 @@ static void call_protected(lua_State *L, const char *event, const ct_counter *ha
 }
 
 void ct__lua_trace(lua_State *L, const char *event, const ct_counter *handle) {
-    call_protected(L, event, handle, NULL, NULL);
+    message told = {.event = event, .handle = handle, .duration_ns = -1};
+    tell(L, &told);
 }
 
 void ct__lua_trace_opened(lua_State *L, int status, const ct_counter *handle) {
     ct__lua_trace(L, status == CT_OK ? "created" : "already there", handle);
 }
 
+void ct__lua_trace_increment(lua_State *L, const ct_counter *handle, int64_t duration_ns) {
+    message told = {.event = "increment", .handle = handle, .duration_ns = duration_ns};
+    tell(L, &told);
+}
+
 void ct__lua_trace_refused(lua_State *L, int status, const char *member) {
-    call_protected(L, "refused", NULL, member, ct_status_text(status));
+    message told = {.event = "refused", .name = member, .reason = ct_status_text(status), .duration_ns = -1};
+    tell(L, &told);
 }
 
 void ct__lua_trace_skipped(lua_State *L, const char *pattern, const char *reason) {
-    call_protected(L, "skipped", NULL, pattern, reason);
+    message told = {.event = "skipped", .name = pattern, .reason = reason, .duration_ns = -1};
+    tell(L, &told);
 }
 
 /* ---- setting ---- */

@@ -28,7 +28,7 @@ typedef struct work {
 /* ---- what belongs to the body ---- */
 
 static int is_excluded(PyObject *name) {
-    static const char *const excluded[] = {"__getattribute__", "__setattr__",       "__delattr__", "__del__",
+    static const char *const excluded[] = {"__getattribute__", "__setattr__",       "__delattr__",      "__del__",
                                            "__new__",          "__class_getitem__", "__init_subclass__"};
     for (size_t i = 0; i < sizeof excluded / sizeof *excluded; i++)
         if (PyUnicode_CompareWithASCIIString(name, excluded[i]) == 0) return 1;
@@ -182,7 +182,8 @@ static void tell_left(const work *job) {
     Py_XDECREF(names);
     if (text == NULL) PyErr_Clear();
     if (text == NULL) return;
-    ctpy_trace(job->state, CTPY_WARNING, "not measured: %s: async and generator functions cannot be measured yet", text);
+    ctpy_trace(job->state, CTPY_WARNING, "not measured: %s: async and generator functions cannot be measured yet",
+               text);
     Py_DECREF(text);
 }
 

@@ -28,7 +28,8 @@
 /* Through void (*)(void), the one function type that every other may pass by way of. */
 #define CTPY_WITH_KEYWORDS(function) ((PyCFunction)(void (*)(void))(function))
 
-#define CTPY_MEASURED_TYPES 3
+/* What measured makes, by how it behaves in a class (measured.c). */
+enum { CTPY_FUNCTION, CTPY_DESCRIPTOR, CTPY_OBJECT, CTPY_ATTRIBUTE, CTPY_MEASURED_TYPES };
 
 typedef struct ctpy_state {
     PyTypeObject *result_type;
@@ -103,8 +104,8 @@ uint64_t ctpy_block_failed(PyObject *block);
 /* Makes a text from "what" for a stream. A new str, or NULL with an exception. */
 typedef PyObject *(*ctpy_formatter)(const void *what, const ct_report_options *options);
 
-/* Writes what "format" makes of "what", as the stream can take it, to "file" (NULL: sys.stdout, looked up now). Returns 0,
- * or -1 with an exception. */
+/* Writes what "format" makes of "what", as the stream can take it, to "file" (NULL: sys.stdout, looked up now). Returns
+ * 0, or -1 with an exception. */
 int ctpy_write(PyObject *file, ctpy_formatter format, const void *what);
 
 /* Writes the report of "result" to "file". */

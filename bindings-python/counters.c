@@ -11,15 +11,22 @@ static ctpy_state *get_state(PyObject *self) { return (ctpy_state *)PyType_GetMo
 
 /* ---- keys ---- */
 
+/* In a tuple, as a key that is None or a tuple would be taken for the arguments themselves. */
+static void refuse_key(PyObject *key) {
+    PyObject *args = PyTuple_Pack(1, key);
+    if (args != NULL) PyErr_SetObject(PyExc_KeyError, args);
+    Py_XDECREF(args);
+}
+
 PyObject *ctpy_encode_key(PyObject *key) {
     if (!PyUnicode_Check(key)) {
-        PyErr_SetObject(PyExc_KeyError, key);
+        refuse_key(key);
         return NULL;
     }
     PyObject *bytes = PyUnicode_AsEncodedString(key, "utf-8", "backslashreplace");
     if (bytes == NULL || strlen(PyBytes_AS_STRING(bytes)) == (size_t)PyBytes_GET_SIZE(bytes)) return bytes;
     Py_DECREF(bytes);
-    PyErr_SetObject(PyExc_KeyError, key);
+    refuse_key(key);
     return NULL;
 }
 
@@ -93,7 +100,7 @@ static PyObject *find_key(PyObject *member) {
     if (keys == NULL) return NULL;
     PyObject *key = NULL;
     if (PyList_GET_SIZE(keys) == 1) key = Py_NewRef(PyList_GET_ITEM(keys, 0));
-    if (PyList_GET_SIZE(keys) == 0) PyErr_SetObject(PyExc_KeyError, member);
+    if (PyList_GET_SIZE(keys) == 0) refuse_key(member);
     if (PyList_GET_SIZE(keys) > 1)
         PyErr_Format(PyExc_KeyError, "%R is the member of several counters; ask by key: %R", member, keys);
     Py_DECREF(keys);
@@ -105,7 +112,7 @@ static PyObject *get_item(PyObject *self, PyObject *key) {
     if (find_exactly(get_state(self), key, &counter) < 0 || counter != NULL) return counter;
     PyObject *full = find_key(key);
     if (full == NULL) return NULL;
-    if (find_exactly(get_state(self), full, &counter) == 0 && counter == NULL) PyErr_SetObject(PyExc_KeyError, key);
+    if (find_exactly(get_state(self), full, &counter) == 0 && counter == NULL) refuse_key(key);
     Py_DECREF(full);
     return counter;
 }
@@ -233,7 +240,22 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+/* The module holds the one instance, the instance its type, the type the module: the collector must see the whole ring. */
+static int visit_counters(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    return 0;
+}
+
+static void free_counters(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
 static PyType_Slot slots[] = {
+    {Py_tp_traverse, CTPY_SLOT(visit_counters)},
+    {Py_tp_dealloc, CTPY_SLOT(free_counters)},
     {Py_tp_doc, CTPY_MUTABLE(void *, counters_doc)},
     {Py_tp_repr, CTPY_SLOT(make_repr)},
     {Py_mp_subscript, CTPY_SLOT(get_item)},
@@ -248,7 +270,7 @@ static PyType_Slot slots[] = {
 PyType_Spec ctpy_counters_spec = {
     .name = "codetimer.Counters",
     .basicsize = sizeof(PyObject),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = slots,
 };
 

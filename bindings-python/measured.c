@@ -2,10 +2,10 @@
  *
  * measured.c: the object that stands in place of a measured function.
  *
- * A call passes straight through, between two readings of the clock: the arguments are handed on as they came, no frame,
- * tuple or dict is made. For everything else the object is the wrapped one: attributes are read from it and written to
- * it, its repr, class, signature and pickled form are its own. What belongs to the object itself is little: how it is
- * called, bound, compared, and __wrapped__.
+ * A call passes straight through, between two readings of the clock: the arguments are handed on as they came, no
+ * frame, tuple or dict is made. For everything else the object is the wrapped one: attributes are read from it and
+ * written to it, its repr, class, signature and pickled form are its own. What belongs to the object itself is little:
+ * how it is called, bound, compared, and __wrapped__, which is the wrapped object unless that has one of its own.
  *
  * It never holds NULL: clearing it (when it is garbage) leaves None in place of the function, so that a late call is an
  * error and not a crash. A call keeps the object alive, because it may drop the last name of itself.
@@ -26,35 +26,14 @@ typedef struct measured_object {
 
 /* ---- calls ---- */
 
-/* asyncio.CancelledError; NULL unless someone has imported asyncio. */
-static PyObject *get_cancelled(void) {
-    PyObject *name = PyUnicode_FromString("asyncio.exceptions");
-    PyObject *module = name != NULL ? PyImport_GetModule(name) : NULL;
-    PyObject *cancelled = module != NULL ? PyObject_GetAttrString(module, "CancelledError") : NULL;
-    Py_XDECREF(name);
-    Py_XDECREF(module);
-    return cancelled;
-}
-
-static int is_cancellation(PyObject *raised) {
-    if (PyErr_GivenExceptionMatches(raised, PyExc_Exception)) return 0;
-    if (PyErr_GivenExceptionMatches(raised, PyExc_GeneratorExit)) return 1;
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyObject *cancelled = get_cancelled();
-    int is = cancelled != NULL && PyErr_GivenExceptionMatches(type, cancelled);
-    Py_XDECREF(cancelled);
-    PyErr_Restore(type, value, traceback); /* also drops what get_cancelled may have raised */
-    return is;
-}
-
 /* Kept out of the path of calls that return. */
 #if defined(__GNUC__)
 __attribute__((noinline, cold))
 #endif
-static int judge_failure(void) {
+static int
+judge_failure(void) {
     PyObject *raised = PyErr_Occurred();
-    return raised != NULL && is_cancellation(raised) ? CT_CANCELLED : CT_FAILED;
+    return raised != NULL ? ctpy_judge(raised) : CT_FAILED;
 }
 
 static inline PyObject *finish(measured_object *self, const ct_token *token, PyObject *result) {
@@ -72,8 +51,8 @@ static inline PyObject *finish(measured_object *self, const ct_token *token, PyO
 static PyObject *call_function(PyObject *callable, PyObject *const *args, size_t count, PyObject *names) {
     measured_object *self = (measured_object *)callable;
     ct_token token;
-    Py_INCREF(self);
     ct_enter(self->counter, &token);
+    Py_INCREF(self);
     PyObject *result = ((PyFunctionObject *)self->wrapped)->vectorcall(self->wrapped, args, count, names);
     return finish(self, &token, result);
 }
@@ -81,22 +60,24 @@ static PyObject *call_function(PyObject *callable, PyObject *const *args, size_t
 static PyObject *call_any(PyObject *callable, PyObject *const *args, size_t count, PyObject *names) {
     measured_object *self = (measured_object *)callable;
     ct_token token;
-    Py_INCREF(self);
     ct_enter(self->counter, &token);
+    Py_INCREF(self);
     return finish(self, &token, PyObject_Vectorcall(self->wrapped, args, count, names));
 }
 
 /* ---- making ---- */
 
 int ctpy_is_measured(ctpy_state *state, PyObject *object) {
+    if (PyMethod_Check(object)) object = PyMethod_GET_FUNCTION(object);
     for (size_t i = 0; i < CTPY_MEASURED_TYPES; i++)
         if (Py_IS_TYPE(object, state->measured_types[i])) return 1;
     return 0;
 }
 
 static PyTypeObject *choose_type(ctpy_state *state, PyObject *wrapped) {
-    if (PyType_HasFeature(Py_TYPE(wrapped), Py_TPFLAGS_METHOD_DESCRIPTOR)) return state->measured_types[0];
-    return state->measured_types[Py_TYPE(wrapped)->tp_descr_get != NULL ? 1 : 2];
+    if (!PyCallable_Check(wrapped)) return state->measured_types[CTPY_ATTRIBUTE];
+    if (PyType_HasFeature(Py_TYPE(wrapped), Py_TPFLAGS_METHOD_DESCRIPTOR)) return state->measured_types[CTPY_FUNCTION];
+    return state->measured_types[Py_TYPE(wrapped)->tp_descr_get != NULL ? CTPY_DESCRIPTOR : CTPY_OBJECT];
 }
 
 static measured_object *make(PyTypeObject *type, PyObject *wrapped) {
@@ -153,7 +134,7 @@ static PyObject *bind_function(PyObject *object, PyObject *instance, PyObject *t
 
 /* As the wrapped object binds; what comes out of it is called under the same counter. Steals "bound". */
 static PyObject *measure_bound(measured_object *self, PyObject *bound) {
-    measured_object *made = make(self->state->measured_types[2], bound);
+    measured_object *made = make(self->state->measured_types[CTPY_OBJECT], bound);
     Py_DECREF(bound);
     if (made == NULL) return NULL;
     made->counter = self->counter;
@@ -177,7 +158,7 @@ static PyObject *bind_descriptor(PyObject *object, PyObject *instance, PyObject 
 
 /* What is the object's own; all other names are the wrapped object's. */
 static int is_own(PyObject *name) {
-    static const char *const own[] = {"__wrapped__", "__call__",       "__get__", "__eq__",  "__ne__",
+    static const char *const own[] = {"__wrapped__", "__call__",      "__get__",  "__eq__",  "__ne__",
                                       "__reduce__",  "__reduce_ex__", "__hash__", "__repr__"};
     if (!PyUnicode_Check(name) || PyUnicode_GET_LENGTH(name) < 4 || PyUnicode_READ_CHAR(name, 0) != '_') return 0;
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
@@ -185,9 +166,29 @@ static int is_own(PyObject *name) {
     return 0;
 }
 
+/* Copying would ask the wrapped object for a copy, which would not be measured; without this it asks __reduce_ex__. */
+static int is_hidden(PyObject *name) {
+    return PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, "__deepcopy__") == 0;
+}
+
 static PyObject *get_attribute(PyObject *object, PyObject *name) {
     PyObject *wrapped = ((measured_object *)object)->wrapped;
-    return is_own(name) ? PyObject_GenericGetAttr(object, name) : PyObject_GetAttr(wrapped, name);
+    return is_own(name) || is_hidden(name) ? PyObject_GenericGetAttr(object, name) : PyObject_GetAttr(wrapped, name);
+}
+
+/* What the wrapped object itself is around, if it is; so that the chain is as long as ever where functools.wraps set
+ * it. */
+static PyObject *get_wrapped(PyObject *object, void *name) {
+    PyObject *wrapped = ((measured_object *)object)->wrapped;
+    PyObject *inner = PyObject_GetAttrString(wrapped, name);
+    if (inner != NULL || !PyErr_ExceptionMatches(PyExc_AttributeError)) return inner;
+    PyErr_Clear();
+    return Py_NewRef(wrapped);
+}
+
+/* For those who ask by way of object.__getattribute__. */
+static PyObject *get_text(PyObject *object, void *name) {
+    return PyObject_GetAttrString(((measured_object *)object)->wrapped, name);
 }
 
 /* Also deletes: "value" is NULL then. */
@@ -229,15 +230,36 @@ static PyObject *reduce(PyObject *object, PyObject *protocol) {
     return reduce_to_wrapped(self);
 }
 
-/* A callable object in a class may want to know its name there. */
-static PyObject *set_name(PyObject *object, PyObject *args) {
+/* ---- in a class ---- */
+
+/* The making of a class turns functions of these names into static and class methods, but only true functions. */
+static PyTypeObject *find_implied(PyObject *name) {
+    if (!PyUnicode_Check(name)) return NULL;
+    if (PyUnicode_CompareWithASCIIString(name, "__new__") == 0) return &PyStaticMethod_Type;
+    int is_class_method = PyUnicode_CompareWithASCIIString(name, "__init_subclass__") == 0 ||
+                          PyUnicode_CompareWithASCIIString(name, "__class_getitem__") == 0;
+    return is_class_method ? &PyClassMethod_Type : NULL;
+}
+
+static PyObject *set_function_name(PyObject *object, PyObject *args) {
+    PyObject *owner, *name;
+    if (!PyArg_ParseTuple(args, "OO:__set_name__", &owner, &name)) return NULL;
+    PyTypeObject *implied = PyFunction_Check(((measured_object *)object)->wrapped) ? find_implied(name) : NULL;
+    if (implied == NULL || !PyType_Check(owner)) return Py_NewRef(Py_None);
+    PyObject *method = PyObject_CallOneArg((PyObject *)implied, object);
+    int failed = method == NULL || PyType_Type.tp_setattro(owner, name, method) < 0;
+    Py_XDECREF(method);
+    return failed ? NULL : Py_NewRef(Py_None);
+}
+
+/* A callable object may want to know its name. */
+static PyObject *set_object_name(PyObject *object, PyObject *args) {
     PyObject *wrapped = ((measured_object *)object)->wrapped;
     PyObject *own = PyObject_GetAttrString((PyObject *)Py_TYPE(wrapped), "__set_name__");
     if (own == NULL && !PyErr_ExceptionMatches(PyExc_AttributeError)) return NULL;
     PyErr_Clear();
     if (own == NULL) return Py_NewRef(Py_None);
-    Py_DECREF(own);
-    own = PyObject_GetAttrString(wrapped, "__set_name__");
+    Py_SETREF(own, PyObject_GetAttrString(wrapped, "__set_name__"));
     PyObject *done = own != NULL ? PyObject_CallObject(own, args) : NULL;
     Py_XDECREF(own);
     return done;
@@ -245,45 +267,55 @@ static PyObject *set_name(PyObject *object, PyObject *args) {
 
 /* ---- the types ---- */
 
-PyDoc_STRVAR(measured_doc, "What stands in place of a function that codetimer.measured was applied to.\n\n"
-                           "It behaves as the function, which is its __wrapped__.");
-
 static PyMethodDef function_methods[] = {
     {"__reduce__", reduce, METH_NOARGS, NULL},
     {"__reduce_ex__", reduce, METH_O, NULL},
+    {"__set_name__", set_function_name, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
 static PyMethodDef object_methods[] = {
     {"__reduce__", reduce, METH_NOARGS, NULL},
     {"__reduce_ex__", reduce, METH_O, NULL},
-    {"__set_name__", set_name, METH_VARARGS, NULL},
+    {"__set_name__", set_object_name, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
 static PyMemberDef members[] = {
-    {"__wrapped__", T_OBJECT, offsetof(measured_object, wrapped), READONLY, NULL},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(measured_object, weak), READONLY, NULL},
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(measured_object, vectorcall), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyMemberDef attribute_members[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(measured_object, weak), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 
+static PyGetSetDef attributes[] = {
+    {"__wrapped__", get_wrapped, NULL, NULL, CTPY_MUTABLE(void *, "__wrapped__")},
+    {"__doc__", get_text, NULL, NULL, CTPY_MUTABLE(void *, "__doc__")},
+    {"__name__", get_text, NULL, NULL, CTPY_MUTABLE(void *, "__name__")},
+    {"__qualname__", get_text, NULL, NULL, CTPY_MUTABLE(void *, "__qualname__")},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
 /* clang-format off */
 #define COMMON_SLOTS                                   \
-    {Py_tp_doc, CTPY_MUTABLE(void *, measured_doc)},   \
     {Py_tp_dealloc, CTPY_SLOT(free_measured)},         \
     {Py_tp_traverse, CTPY_SLOT(visit_measured)},       \
     {Py_tp_clear, CTPY_SLOT(clear_measured)},          \
-    {Py_tp_call, CTPY_SLOT(PyVectorcall_Call)},        \
     {Py_tp_getattro, CTPY_SLOT(get_attribute)},        \
     {Py_tp_setattro, CTPY_SLOT(set_attribute)},        \
     {Py_tp_repr, CTPY_SLOT(make_repr)},                \
     {Py_tp_str, CTPY_SLOT(make_str)},                  \
-    {Py_tp_members, members}
+    {Py_tp_getset, attributes}
 /* clang-format on */
 
 static PyType_Slot function_slots[] = {
     COMMON_SLOTS,
+    {Py_tp_call, CTPY_SLOT(PyVectorcall_Call)},
+    {Py_tp_members, members},
     {Py_tp_descr_get, CTPY_SLOT(bind_function)},
     {Py_tp_methods, function_methods},
     {0, NULL},
@@ -291,38 +323,54 @@ static PyType_Slot function_slots[] = {
 
 static PyType_Slot descriptor_slots[] = {
     COMMON_SLOTS,
+    {Py_tp_call, CTPY_SLOT(PyVectorcall_Call)},
+    {Py_tp_members, members},
     {Py_tp_descr_get, CTPY_SLOT(bind_descriptor)},
     {Py_tp_methods, object_methods},
     {0, NULL},
 };
 
 static PyType_Slot object_slots[] = {
+    COMMON_SLOTS, {Py_tp_call, CTPY_SLOT(PyVectorcall_Call)}, {Py_tp_members, members}, {Py_tp_methods, object_methods},
+    {0, NULL},
+};
+
+/* What only binds: a singledispatchmethod cannot be called itself. */
+static PyType_Slot attribute_slots[] = {
     COMMON_SLOTS,
+    {Py_tp_descr_get, CTPY_SLOT(bind_descriptor)},
+    {Py_tp_members, attribute_members},
     {Py_tp_methods, object_methods},
     {0, NULL},
 };
 
-#define COMMON_FLAGS                                                                                          \
-    (Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE |         \
-     Py_TPFLAGS_DISALLOW_INSTANTIATION)
+#define COMMON_FLAGS                                                                                                   \
+    (Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION)
 
 PyType_Spec ctpy_measured_function_spec = {
     .name = "codetimer.MeasuredFunction",
     .basicsize = sizeof(measured_object),
-    .flags = COMMON_FLAGS | Py_TPFLAGS_METHOD_DESCRIPTOR, /* o.m() makes no bound method */
+    .flags = COMMON_FLAGS | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR, /* o.m() makes no method */
     .slots = function_slots,
 };
 
 PyType_Spec ctpy_measured_descriptor_spec = {
     .name = "codetimer.MeasuredDescriptor",
     .basicsize = sizeof(measured_object),
-    .flags = COMMON_FLAGS,
+    .flags = COMMON_FLAGS | Py_TPFLAGS_HAVE_VECTORCALL,
     .slots = descriptor_slots,
 };
 
 PyType_Spec ctpy_measured_object_spec = {
     .name = "codetimer.MeasuredObject",
     .basicsize = sizeof(measured_object),
-    .flags = COMMON_FLAGS,
+    .flags = COMMON_FLAGS | Py_TPFLAGS_HAVE_VECTORCALL,
     .slots = object_slots,
+};
+
+PyType_Spec ctpy_measured_attribute_spec = {
+    .name = "codetimer.MeasuredAttribute",
+    .basicsize = sizeof(measured_object),
+    .flags = COMMON_FLAGS,
+    .slots = attribute_slots,
 };

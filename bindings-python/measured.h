@@ -16,11 +16,14 @@ typedef struct ctpy_labels {
 
 /* ---- measured.c: the types ---- */
 
-/* They differ in how they bind as an attribute of a class: like a function; as the object they wrap does; not at all. */
+/* They differ in how they bind as an attribute of a class: like a function; as the object they wrap does; not at all;
+ * as that object does, and cannot be called but when bound. */
 extern PyType_Spec ctpy_measured_function_spec;
 extern PyType_Spec ctpy_measured_descriptor_spec;
 extern PyType_Spec ctpy_measured_object_spec;
+extern PyType_Spec ctpy_measured_attribute_spec;
 
+/* Whether it is such a stand-in, or one bound to an instance. */
 int ctpy_is_measured(ctpy_state *state, PyObject *object);
 
 /* A measured stand-in for "wrapped"; owns "counter" (also on failure). */
@@ -39,11 +42,13 @@ PyObject *ctpy_get_str(PyObject *object, const char *name);
 PyObject *ctpy_measured(PyObject *module, PyObject *args, PyObject *kwargs);
 PyObject *ctpy_measured_again(PyObject *module, PyObject *args);
 
-/* What stands in place of "object": the measured stand-in of a callable; a thing of the same kind around the stand-ins of
- * what it is made of; the same object if it is measured already or its counter was refused. New; NULL with TypeError. */
+/* What stands in place of "object": the measured stand-in of a callable; a thing of the same kind around the stand-ins
+ * of what it is made of; the same object if it is measured already or its counter was refused. New; NULL with
+ * TypeError. */
 PyObject *ctpy_wrap(ctpy_state *state, PyObject *object, const ctpy_labels *labels);
 
-/* Why a call of "object" cannot be measured yet ("a coroutine function", ...); NULL: it can, or there is an exception. */
+/* Why a call of "object" cannot be measured yet ("a coroutine function", ...); NULL: it can, or there is an exception.
+ */
 const char *ctpy_why_not(PyObject *object);
 
 /* ---- kinds.c: what is taken apart and built again ---- */

@@ -57,10 +57,10 @@ PyDoc_STRVAR(report_doc, "report($module, /, file=None)\n--\n\n"
 
 PyDoc_STRVAR(trace_increments_doc,
              "trace_increments($module, on, /)\n--\n\n"
-             "Whether each finished call is told to the logger 'codetimer' at level DEBUG, as 'counter KEY incremented by\n"
-             "N ns' (off at first). Returns what it was before.\n\n"
-             "It holds for all counters of this interpreter. A call then costs some microseconds, also where the level of\n"
-             "the logger lets nothing through.");
+             "Whether each finished call is told to the logger 'codetimer' at level DEBUG, as\n"
+             "'counter KEY incremented by N ns' (off at first). Returns what it was before.\n\n"
+             "It holds for all counters of this interpreter. A call then costs some microseconds more, which are not\n"
+             "counted, also where the level of the logger lets nothing through.");
 
 PyDoc_STRVAR(module_doc,
              "How long code takes, how many CPU cycles it costs, and what the garbage collector did meanwhile.");
@@ -165,7 +165,8 @@ static int add_live_types(PyObject *module, ctpy_state *state) {
 
 static int add_measured_types(PyObject *module, ctpy_state *state) {
     PyType_Spec *const specs[CTPY_MEASURED_TYPES] = {
-        &ctpy_measured_function_spec, &ctpy_measured_descriptor_spec, &ctpy_measured_object_spec};
+        &ctpy_measured_function_spec, &ctpy_measured_descriptor_spec, &ctpy_measured_object_spec,
+        &ctpy_measured_attribute_spec};
     for (size_t i = 0; i < CTPY_MEASURED_TYPES; i++)
         if (add_type(module, specs[i], &state->measured_types[i]) < 0) return -1;
     return 0;

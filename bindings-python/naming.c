@@ -58,7 +58,8 @@ static PyObject *join(PyObject *module, PyObject *qualname, const char *rest) {
 /* The __call__ of an object's type. */
 static PyObject *name_type(PyTypeObject *type) {
     PyObject *module = resolve_main(ctpy_get_str((PyObject *)type, "__module__"));
-    return join(module, PyErr_Occurred() ? NULL : PyObject_GetAttrString((PyObject *)type, "__qualname__"), ".__call__");
+    return join(module, PyErr_Occurred() ? NULL : PyObject_GetAttrString((PyObject *)type, "__qualname__"),
+                ".__call__");
 }
 
 /* "text" and the part, for what the user named. */

@@ -63,13 +63,18 @@ static int can_encode_signs(const char *encoding) {
     return can;
 }
 
-/* "text" with what "encoding" cannot hold written as \u1234; steals "text". */
+/* "text" with what "encoding" cannot hold written as \u1234; steals "text". Where that fails too (an encoding that
+ * nobody knows), the text as it is: the stream will say what it thinks of it. */
 static PyObject *escape_for(PyObject *text, const char *encoding) {
     int can = can_encode(text, encoding);
     if (can > 0) return text;
     PyObject *encoded = can == 0 ? PyUnicode_AsEncodedString(text, encoding, "backslashreplace") : NULL;
     PyObject *escaped = encoded != NULL ? PyUnicode_FromEncodedObject(encoded, encoding, "strict") : NULL;
     Py_XDECREF(encoded);
+    if (escaped == NULL && PyErr_ExceptionMatches(PyExc_Exception)) {
+        PyErr_Clear();
+        return text;
+    }
     Py_DECREF(text);
     return escaped;
 }

@@ -49,10 +49,12 @@ static int read_gc(ctpy_state *state, gc_reading *reading) {
     return read;
 }
 
+/* Collects, and passes a safe point: a collection that was due before (since 3.12 they wait for one) is not the run's.
+ */
 static int collect(ctpy_state *state) {
     PyObject *found = PyObject_CallNoArgs(state->gc_collect);
     Py_XDECREF(found);
-    return found != NULL ? 0 : -1;
+    return found != NULL ? PyErr_CheckSignals() : -1;
 }
 
 static void note_gc(ct_run *run, const gc_reading *before, const gc_reading *after) {

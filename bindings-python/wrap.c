@@ -2,16 +2,28 @@
  *
  * wrap.c: codetimer.measured: what it accepts, and what it returns for it.
  *
- * A callable gets a stand-in; a thing that holds functions (kinds.c) is built again around stand-ins; a class (classes.c)
- * is measured in place. What would measure only the creation of something that runs later is refused. Whatever is
- * measured already is returned as it is.
+ * A callable gets a stand-in; a thing that holds functions (kinds.c) is built again around stand-ins; a class
+ * (classes.c) is measured in place. What would measure only the creation of something that runs later is refused.
+ * Whatever is measured already is returned as it is.
  */
 #include "measured.h"
 
+/* How many decorators may be one around the other before the search for a measured one is given up. */
+#define UNWRAP_MAX 64
+
 /* ---- async ---- */
 
+/* The flags of the code that a call runs, also from behind a cache. */
+static int read_flags(PyObject *object) {
+    int cached = ctpy_is_functools(object, "_lru_cache_wrapper");
+    PyObject *inner = cached > 0 ? PyObject_GetAttrString(object, "__wrapped__") : NULL;
+    int flags = cached == 0 ? ctpy_code_flags(object) : inner != NULL ? ctpy_code_flags(inner) : -1;
+    Py_XDECREF(inner);
+    return flags;
+}
+
 const char *ctpy_why_not(PyObject *object) {
-    int flags = ctpy_code_flags(object);
+    int flags = read_flags(object);
     if (flags < 0) return NULL;
     if (flags & CO_ASYNC_GENERATOR) return "an async generator function";
     if (flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE)) return "a coroutine function";
@@ -50,8 +62,26 @@ static PyObject *refuse(PyObject *object) {
     return NULL;
 }
 
+/* Whether something measured is below the decorators of "object": measured again under the same name, each call would
+ * count twice. -1 for an exception. */
+static int is_measured_inside(ctpy_state *state, PyObject *object) {
+    int is = ctpy_is_measured(state, object);
+    Py_INCREF(object);
+    for (int step = 0; step < UNWRAP_MAX && !is; step++) {
+        PyObject *inner = PyObject_GetAttrString(object, "__wrapped__");
+        if (inner == NULL) break;
+        Py_SETREF(object, inner);
+        is = ctpy_is_measured(state, object);
+    }
+    Py_DECREF(object);
+    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) return -1;
+    PyErr_Clear();
+    return is;
+}
+
 PyObject *ctpy_wrap(ctpy_state *state, PyObject *object, const ctpy_labels *labels) {
-    if (ctpy_is_measured(state, object)) return Py_NewRef(object);
+    int measured = labels->name != NULL ? ctpy_is_measured(state, object) : is_measured_inside(state, object);
+    if (measured) return measured < 0 ? NULL : Py_NewRef(object);
     PyObject *rebuilt;
     if (ctpy_rebuild(state, object, labels, &rebuilt) < 0 || rebuilt != NULL) return rebuilt;
     return PyCallable_Check(object) && !PyType_Check(object) ? wrap_callable(state, object, labels) : refuse(object);
@@ -61,9 +91,10 @@ PyObject *ctpy_wrap(ctpy_state *state, PyObject *object, const ctpy_labels *labe
 
 static PyObject *wrap_class(ctpy_state *state, PyObject *object, const ctpy_labels *labels) {
     if (labels->name != NULL || labels->help != NULL) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s= is for one function, and %R is a class: measure its methods one by one, or give category= only",
-                     labels->name != NULL ? "name" : "help", object);
+        PyErr_Format(
+            PyExc_TypeError,
+            "%s= is for one function, and %R is a class: measure its methods one by one, or give category= only",
+            labels->name != NULL ? "name" : "help", object);
         return NULL;
     }
     return ctpy_measure_class(state, (PyTypeObject *)object, labels) < 0 ? NULL : Py_NewRef(object);
@@ -100,8 +131,8 @@ static PyObject *apply(PyObject *self, PyObject *object) {
     return wrap_any(ctpy_get_state(PyTuple_GET_ITEM(self, 0)), object, &labels);
 }
 
-static PyMethodDef decorator_definition = {
-    "measured", apply, METH_O, "measured($self, fn, /)\n--\n\nMeasure fn as measured was told to."};
+static PyMethodDef decorator_definition = {"measured", apply, METH_O,
+                                           "measured($self, fn, /)\n--\n\nMeasure fn as measured was told to."};
 
 static PyObject *make_decorator(PyObject *module, const ctpy_labels *labels) {
     PyObject *self = PyTuple_Pack(4, module, labels->name != NULL ? labels->name : Py_None,

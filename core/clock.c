@@ -187,7 +187,8 @@ static void schedule(const ct__bracket *now) {
     atomic_store(&ct__clock_shared.due_ticks, now->ticks + ct__scale_ratio(wait, (uint64_t)1 << 32, rate));
 }
 
-/* Refinement makes the tolerance of the check the drift alone; before it the calibration may be off by as much again. */
+/* Refinement makes the tolerance of the check the drift alone; before it the calibration may be off by as much again.
+ * */
 static void check_and_refine(void) {
     ct__bracket now;
     double tolerance = refined == 0 ? 4 * drift_ppm : drift_ppm;

@@ -53,9 +53,4 @@ double ct__clock_frequency_hz(void);
 /* Housekeeping: refines the rate, checks that the counter still agrees with the system. Cheap when nothing is due. */
 void ct__clock_tend(void);
 
-/* The same for who has just read the clock: one comparison when nothing is due. */
-static inline void ct__clock_tend_at(uint64_t ticks) {
-    if ((int64_t)(ticks - atomic_load_explicit(&ct__clock_shared.due_ticks, memory_order_relaxed)) >= 0) ct__clock_tend();
-}
-
 #endif

@@ -8,8 +8,8 @@
  * three is not public.
  *
  * Conventions
- *   Names       ct_<object>_<verb>; a quantity ends in its unit (_ns, _hz). Python and Lua use the same words without ct_.
- *   Status      int: CT_OK is 0, failures are negative (CT_STATUS_LIST). Outputs come last and are written only on success.
+ *   Names       ct_<object>_<verb>; a quantity ends in its unit (_ns, _hz). Python and Lua: the same without ct_.
+ *   Status      int: CT_OK is 0, failures are negative (CT_STATUS_LIST). Outputs come last, written only on success.
  *   Ownership   what a function hands out through a ** is freed by the matching _free; every _free accepts NULL.
  *   Text        UTF-8. Texts inside a struct live as long as the struct; texts from ct_*_text/_name are static.
  *   Structs     results and reports are allocated by the library and only read by the caller: later versions append
@@ -167,7 +167,7 @@ typedef struct ct_result {
     uint64_t calls;                 /* calls completed */
     uint64_t elapsed_ns;            /* time inside the calls (sum of all chunks, also of one that an error cut short) */
     int per_call_known;             /* 0: no whole batch, per_call_ns has no meaning */
-    double per_call_ns;             /* median of the batches */
+    double per_call_ns;             /* median of the batches; of fewer than 6 the mean */
     int interval_known;             /* 1 with at least 6 batches */
     double interval_low_ns;         /* order-statistic 95 % interval of that median */
     double interval_high_ns;
@@ -222,8 +222,8 @@ typedef struct ct_time_finish {
  * "options" may be NULL. Returns CT_OK, CT_EINVAL, CT_ENOMEM. The run must be ended (or dropped by ct_run_free). */
 CT_API int ct_time_begin(const char *name, int64_t n, const ct_time_options *options, ct_run **run);
 
-/* Gives the size of the next chunk in *k (>= 1) and starts the clock; returns 1. Returns 0 when n calls are made or when
- * the last chunk ended early. */
+/* Gives the size of the next chunk in *k (>= 1) and starts the clock; returns 1. Returns 0 when n calls are made or
+ * when the last chunk ended early. */
 CT_API int ct_time_next(ct_run *run, uint64_t *k);
 
 /* Ends the chunk: "made" calls were completed. Fewer than k means that an error stopped it, unless ct_time_due had said
@@ -248,7 +248,8 @@ CT_API void ct_result_free(ct_result *result);
 /* The whole run for a C function: calls fn(arg) n times, prints the report on standard output (nothing if the name is
  * empty), and hands out the result unless "result" is NULL. "fn" returns 0 to go on; any other value ends the run early
  * as an error. Returns CT_OK (also after an early end: see result->interrupted), CT_EINVAL, CT_ENOMEM, CT_EOS (standard
- * output could not be written; the result is handed out all the same). */
+ * output could not be written; the result is handed out all the same). "fn" must return: leaving it by longjmp loses
+ * the memory of the run. */
 CT_API int ct_time(const char *name, int64_t n, int (*fn)(void *arg), void *arg, const ct_time_options *options,
                    ct_result **result);
 
@@ -269,7 +270,8 @@ CT_API size_t ct_report_format(const ct_result *result, const ct_report_options 
 /* Whether to colour: NO_COLOR, FORCE_COLOR and TERM=dumb obeyed, else "is_terminal". */
 CT_API int ct_report_color(int is_terminal);
 
-/* 1 where LC_ALL, LC_CTYPE or LANG (the first that is set) names a charset other than UTF-8. C and POSIX count as UTF-8. */
+/* 1 where LC_ALL, LC_CTYPE or LANG (the first that is set) names a charset other than UTF-8. C and POSIX count as
+ * UTF-8. */
 CT_API int ct_report_ascii(void);
 
 /* 1 if the file descriptor is a terminal. */

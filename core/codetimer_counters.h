@@ -40,7 +40,7 @@ CT_API void ct_counter_close(ct_counter *counter);
 
 /* A call under way. Filled by ct_enter; belongs to the caller, usually on its stack. */
 typedef struct ct_token {
-    uint64_t state;
+    uint64_t state; /* even: this call is not counted, and ct_leave may be left out */
     uint64_t start;
     int source;
 } ct_token;

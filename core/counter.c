@@ -18,14 +18,14 @@ static const uint64_t tend_every_ns = 1000000000;
  * by one that counts otherwise, makes it due as well. */
 static _Atomic uint64_t tended_ticks, period_ticks;
 
-static inline uint64_t read_ticks(int source) {
-    return source == CT__SOURCE_COUNTER ? ct__ticks() : ct__os_clock_ns();
-}
+/* Both for the compiler only: the path of a call that counts is laid out straight and keeps no register for the other. */
+#define RARELY(condition) __builtin_expect(!!(condition), 0)
+#define APART __attribute__((noinline, cold))
 
 /* The whole of one finished call, under the sequence lock. */
 static inline void update(ct_counter *counter, uint64_t duration_ns, uint64_t active_ns, int outcome) {
     ct__slot *slot = counter->slot;
-    ct__slot_begin(slot);
+    uint32_t sequence = ct__slot_begin(slot);
     ct__add(&slot->calls, 1);
     ct__add(&slot->total_ns, duration_ns);
     ct__add(&slot->active_ns, active_ns);
@@ -34,21 +34,44 @@ static inline void update(ct_counter *counter, uint64_t duration_ns, uint64_t ac
     if (duration_ns < ct__get(&slot->min_ns)) ct__set(&slot->min_ns, duration_ns);
     if (duration_ns > ct__get(&slot->max_ns)) ct__set(&slot->max_ns, duration_ns);
     ct__add(&counter->histogram->buckets[ct__histogram_index(duration_ns)], 1);
-    ct__slot_end(slot);
+    ct__slot_end(slot, sequence);
 }
 
-void ct_enter(ct_counter *counter, ct_token *token) {
-    uint64_t state = ct__get(counter->state);
-    if (state != counter->seen) state = ct__counter_resolve(counter);
-    token->state = state;
-    if (!ct__enabled(state)) return;
+/* ---- entering ---- */
+
+/* The first call of a generation, the first after a switch, or a clock without a counter. */
+APART static void enter_slowly(ct_counter *counter, ct_token *token) {
+    token->state = ct__get(counter->state) != counter->seen ? ct__counter_resolve(counter) : counter->seen;
+    if (!ct__enabled(token->state)) return;
     token->source = ct__clock_source_now();
     ct__add(&counter->slot->entered, 1);
-    token->start = read_ticks(token->source);
+    token->start = token->source == CT__SOURCE_COUNTER ? ct__ticks() : ct__os_clock_ns();
 }
 
+/* Processors finish what comes before a reading of the counter first, and let what follows overlap with the call. So only
+ * what decides whether to read it comes before; that the handle is up to date is made sure of after. */
+void ct_enter(ct_counter *counter, ct_token *token) {
+    uint64_t seen = counter->seen;
+    int source = ct__clock_source_now();
+    token->state = seen;
+    if (!ct__enabled(seen) && ct__get(counter->state) == seen) return;
+    if (RARELY(!ct__enabled(seen) || source != CT__SOURCE_COUNTER)) {
+        enter_slowly(counter, token);
+        return;
+    }
+    token->source = source;
+    token->start = ct__ticks();
+    if (RARELY(ct__get(counter->state) != seen)) {
+        enter_slowly(counter, token);
+        return;
+    }
+    ct__add(&counter->slot->entered, 1);
+}
+
+/* ---- leaving ---- */
+
 /* Heartbeat, clock, a list that was changed from outside: once a second, by whoever comes along. */
-static void tend(int source, uint64_t now) {
+APART static void tend(int source, uint64_t now) {
     atomic_store_explicit(&period_ticks, ct__clock_ticks_in(source, tend_every_ns), memory_order_relaxed);
     atomic_store_explicit(&tended_ticks, now, memory_order_relaxed);
     ct__clock_tend();
@@ -62,30 +85,46 @@ static inline int is_due(uint64_t now) {
 
 /* It was only switched off: the call is no longer in flight. Of another generation nothing is shown any more, and after a
  * fork the slot may have become something else. */
-static void abandon(ct_counter *counter, const ct_token *token, uint64_t state) {
+static int64_t abandon(ct_counter *counter, const ct_token *token, uint64_t state) {
     uint64_t generation = ct__generation(token->state);
-    if (ct__generation(state) != generation || ct__get(&counter->slot->generation) != generation) return;
-    ct__add(&counter->slot->finished, 1);
+    if (ct__generation(state) == generation && ct__get(&counter->slot->generation) == generation)
+        ct__add(&counter->slot->finished, 1);
+    return -1;
 }
 
-int64_t ct_leave(ct_counter *counter, const ct_token *token, int outcome) {
-    if (!ct__enabled(token->state)) return -1;
-    uint64_t end = read_ticks(token->source);
+/* Whatever can have happened, in full. */
+APART static int64_t leave_slowly(ct_counter *counter, const ct_token *token, uint64_t end, int outcome) {
     uint64_t state = ct__get(counter->state);
-    if (state != token->state) {
-        abandon(counter, token, state);
-        return -1;
-    }
+    if (state != token->state) return abandon(counter, token, state);
     ct__add(&counter->slot->finished, 1);
     uint64_t ticks = end - token->start;
     if (end < token->start || token->source != ct__clock_source_now()) {
         ct__add(&counter->slot->anomalies, 1);
-        if (token->source != ct__clock_source_now()) return -1; /* the clock was given up meanwhile: no duration is known */
+        if (token->source != ct__clock_source_now()) return -1; /* the clock was given up: no duration is known */
         ticks = 0;
     }
     uint64_t duration_ns = ct__clock_ns(token->source, ticks);
     update(counter, duration_ns, duration_ns, outcome);
     if (is_due(end)) tend(token->source, end);
+    return (int64_t)duration_ns;
+}
+
+APART static int64_t tend_after(uint64_t now, uint64_t duration_ns) {
+    tend(CT__SOURCE_COUNTER, now);
+    return (int64_t)duration_ns;
+}
+
+int64_t ct_leave(ct_counter *counter, const ct_token *token, int outcome) {
+    if (!ct__enabled(token->state)) return -1;
+    if (RARELY(token->source != CT__SOURCE_COUNTER)) return leave_slowly(counter, token, ct__os_clock_ns(), outcome);
+    uint64_t end = ct__ticks();
+    if (RARELY(ct__get(counter->state) != token->state || end < token->start ||
+               ct__clock_source_now() != CT__SOURCE_COUNTER || outcome != CT_RETURNED))
+        return leave_slowly(counter, token, end, outcome);
+    uint64_t duration_ns = ct__clock_ns(CT__SOURCE_COUNTER, end - token->start);
+    ct__add(&counter->slot->finished, 1);
+    update(counter, duration_ns, duration_ns, CT_RETURNED);
+    if (RARELY(is_due(end))) return tend_after(end, duration_ns);
     return (int64_t)duration_ns;
 }
 

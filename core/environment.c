@@ -8,6 +8,7 @@
 #include "codetimer.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "format.h"
 
@@ -60,7 +61,8 @@ static void put_priority(ct__text *text, const ct_priority *priority) {
     ct__text_put(text, "Priority: ");
     ct__text_put(text, priority->restored ? priority->previous : priority->effective);
     if (priority->restored) ct__text_put(text, ", restored");
-    if (priority->requested != NULL && !priority->restored) {
+    int moved = strcmp(priority->effective, priority->previous) != 0;
+    if (priority->requested != NULL && !priority->restored && moved) {
         ct__text_put(text, ", was ");
         ct__text_put(text, priority->previous);
     }

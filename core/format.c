@@ -81,10 +81,12 @@ void ct__text_put_duration(ct__text *text, double duration_ns, int ascii) {
     ct__text_put(text, ascii ? units[unit].ascii : units[unit].name);
 }
 
-/* Decodes one UTF-8 sequence (RFC 3629: shortest form, no surrogates, at most U+10FFFF). Returns its length, 0 if invalid. */
+/* Decodes one UTF-8 sequence (RFC 3629: shortest form, no surrogates, at most U+10FFFF). Returns its length, 0 if
+ * invalid. */
 static size_t decode_utf8(const unsigned char *bytes, size_t count, uint32_t *code) {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t length = bytes[0] < 0x80 ? 1 : bytes[0] >> 5 == 6 ? 2 : bytes[0] >> 4 == 14 ? 3 : bytes[0] >> 3 == 30 ? 4 : 0;
+    unsigned lead = bytes[0];
+    size_t length = lead < 0x80 ? 1 : lead >> 5 == 6 ? 2 : lead >> 4 == 14 ? 3 : lead >> 3 == 30 ? 4 : 0;
     if (length == 0 || length > count) return 0;
     if (length == 1) {
         *code = bytes[0];

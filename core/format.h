@@ -3,8 +3,8 @@
  * format.h: text built into a caller's buffer, alike in every locale.
  *
  * printf writes the decimal point of the locale and no thousands separators; reports need neither surprise. A ct__text
- * counts the length that the whole text would have, as snprintf does, and never writes past its buffer; the buffer ends in
- * a NUL after every call if its size is not 0.
+ * counts the length that the whole text would have, as snprintf does, and never writes past its buffer; the buffer ends
+ * in a NUL after every call if its size is not 0.
  */
 #ifndef CT_FORMAT_H
 #define CT_FORMAT_H

@@ -5,33 +5,13 @@
 #include "histogram.h"
 
 #include <math.h>
-#include <string.h>
 
-enum { SCALE = 3, OCTAVE = 1 << SCALE, MANTISSA_BITS = 52, EXPONENT_BIAS = 1023 };
+enum { OCTAVE = 8 };
 
-static const uint64_t longest_bucketed = (uint64_t)1 << 42;
-
-/* The mantissas of 2^(s/8), s = 0 .. 7, rounded down: floor((2^(s/8) - 1) * 2^52). A duration up to 2^42 is exact as a
- * double, and no power 2^(s/8) but s = 0 is, so comparing mantissas decides the bucket without error (checked against
- * long double log2 in tests/core/test_histogram.c). */
-static const uint64_t eighths[OCTAVE] = {
-    0x0000000000000, 0x172b83c7d517a, 0x306fe0a31b715, 0x4bfdad5362a27,
-    0x6a09e667f3bcc, 0x8ace5422aa0db, 0xae89f995ad3ad, 0xd5818dcfba487,
+const uint64_t ct__eighths[OCTAVE + 1] = {
+    0x8000000000000000, 0x8b95c1e3ea8bd000, 0x9837f0518db8a800, 0xa5fed6a9b1513800, 0xb504f333f9de6000,
+    0xc5672a115506d800, 0xd744fccad69d6800, 0xeac0c6e7dd243800, UINT64_MAX,
 };
-
-size_t ct__histogram_index(uint64_t duration_ns) {
-    if (duration_ns <= 1) return duration_ns; /* 0 and 1 ns have their own */
-    if (duration_ns > longest_bucketed) return CT__BUCKET_OVERFLOW;
-    double value = (double)duration_ns;
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    uint64_t mantissa = bits & (((uint64_t)1 << MANTISSA_BITS) - 1);
-    int exponent = (int)(bits >> MANTISSA_BITS) - EXPONENT_BIAS;
-    int step = (int)(mantissa >> (MANTISSA_BITS - SCALE)); /* a first guess, at most one too low */
-    if (step < OCTAVE - 1 && mantissa > eighths[step + 1]) step++;
-    if (mantissa <= eighths[step]) step--; /* upper bounds are included */
-    return (size_t)(exponent * OCTAVE + step + 1);
-}
 
 double ct__histogram_lower_ns(size_t index) {
     if (index <= 1) return 0;

@@ -16,7 +16,8 @@ static uint64_t make_calls(uint64_t k, int (*fn)(void *arg), void *arg) {
 }
 
 static int print_report(const ct_result *result) {
-    ct_report_options options = {sizeof options, ct_report_color(ct_is_terminal(STDOUT_DESCRIPTOR)), ct_report_ascii(), 0};
+    int color = ct_report_color(ct_is_terminal(STDOUT_DESCRIPTOR));
+    ct_report_options options = {sizeof options, color, ct_report_ascii(), 0};
     size_t size = ct_report_format(result, &options, NULL, 0) + 1;
     char *text = malloc(size);
     if (text == NULL) return CT_ENOMEM;

@@ -157,8 +157,9 @@ static int names_utf8(const char *charset) {
 int ct_report_ascii(void) {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (!is_set(names[i])) continue;
-        const char *charset = strchr(getenv(names[i]), '.');
+        const char *value = getenv(names[i]);
+        if (value == NULL || *value == '\0') continue;
+        const char *charset = strchr(value, '.');
         return charset != NULL && !names_utf8(charset + 1);
     }
     return 0;

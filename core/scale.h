@@ -25,8 +25,9 @@ static inline uint64_t ct__scale_rate(uint64_t ns, uint64_t ticks) {
     return rate >> 64 ? 0 : (uint64_t)rate;
 }
 
-/* a * b / c, UINT64_MAX where that does not fit; c is not 0. */
+/* a * b / c, UINT64_MAX where that does not fit. */
 static inline uint64_t ct__scale_ratio(uint64_t a, uint64_t b, uint64_t c) {
+    if (c == 0) return UINT64_MAX;
     ct__wide value = (ct__wide)a * b / c;
     return value >> 64 ? UINT64_MAX : (uint64_t)value;
 }

@@ -139,14 +139,15 @@ static inline void ct__add(ct__word *word, uint64_t value) { ct__set(word, ct__g
 /* Number and side of a list, from the state of its side; the higher one is in force. */
 static inline uint64_t ct__members_id(uint64_t state) { return state >> 1; }
 
-static inline void ct__slot_begin(ct__slot *slot) {
+/* Opens the record; what it returns closes it. */
+static inline uint32_t ct__slot_begin(ct__slot *slot) {
     uint32_t sequence = atomic_load_explicit(&slot->sequence, memory_order_relaxed);
     atomic_store_explicit(&slot->sequence, sequence + 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
+    return sequence + 2;
 }
-static inline void ct__slot_end(ct__slot *slot) {
-    uint32_t sequence = atomic_load_explicit(&slot->sequence, memory_order_relaxed);
-    atomic_store_explicit(&slot->sequence, sequence + 1, memory_order_release);
+static inline void ct__slot_end(ct__slot *slot, uint32_t sequence) {
+    atomic_store_explicit(&slot->sequence, sequence, memory_order_release);
 }
 
 #endif

@@ -60,7 +60,7 @@ static void prepare(ct_run *run, uint64_t n) {
 }
 
 int ct_time_begin(const char *name, int64_t n, const ct_time_options *options, ct_run **run) {
-    if (run == NULL || n < 0) return CT_EINVAL;
+    if (run == NULL || n < 0 || (options != NULL && options->size < sizeof *options)) return CT_EINVAL;
     size_t length = options != NULL ? options->name_length : 0;
     if (name == NULL) {
         length = 0;
@@ -112,6 +112,7 @@ int ct_time_next(ct_run *run, uint64_t *k) {
 
 int ct_time_done(ct_run *run, uint64_t made) {
     uint64_t end = ct__clock_read(run->source);
+    if (run->chunk == 0) return 0; /* none was begun */
     uint64_t span = end - run->chunk_start;
     if (end < run->chunk_start) {
         span = 0;
@@ -125,6 +126,7 @@ int ct_time_done(ct_run *run, uint64_t made) {
     if (run->ended || run->calls == run->n) ct_thread_cycles(&run->cycles_after);
     if (whole && made > 0) ct__batches_add(&run->batches, span, made);
     if (made == run->chunk && run->chunk >= run->next_chunk && run->next_chunk < chunk_max_calls) run->next_chunk *= 2;
+    run->chunk = 0;
     if (end - run->pause_start < run->pause_ticks && end >= run->pause_start) return 0;
     run->pause_start = end;
     return 1;
@@ -153,10 +155,21 @@ void ct_time_note(ct_run *run, const char *text) {
 }
 
 static void note_clock(ct_run *run) {
-    if (ct__clock_source() != run->source) ct_time_note(run, "the clock lost its source during the run; the run kept it");
+    if (ct__clock_source() != run->source)
+        ct_time_note(run, "the clock lost its source during the run; the run kept it");
     if (run->backward > 0) ct_time_note(run, "the clock stepped back; the calls concerned count as 0 ns");
     if (run->ticks == 0 && run->calls > 0 && run->backward == 0)
         ct_time_note(run, "the clock did not move during the run; it is too coarse for it");
+}
+
+/* So few batches have no median to speak of: the mean agrees with the elapsed time that stands beside it. */
+static double mean_per_call(const ct_result *result) {
+    uint64_t ns = 0, calls = 0;
+    for (size_t i = 0; i < result->batches; i++) {
+        ns += result->batches_ns[i];
+        calls += result->batches_calls[i];
+    }
+    return (double)ns / (double)calls;
 }
 
 static void set_batches(ct_run *run) {
@@ -172,11 +185,14 @@ static void set_batches(ct_run *run) {
     }
     if (batches->count == 0 || run->ticks == 0) return;
     size_t rank;
-    ct__stats_sort(per_call, batches->count);
     result->per_call_known = 1;
-    result->per_call_ns = ct__stats_median(per_call, batches->count);
     result->interval_known = ct__stats_median_rank(batches->count, interval_confidence, &rank);
-    if (!result->interval_known) return;
+    if (!result->interval_known) {
+        result->per_call_ns = mean_per_call(result);
+        return;
+    }
+    ct__stats_sort(per_call, batches->count);
+    result->per_call_ns = ct__stats_median(per_call, batches->count);
     result->interval_low_ns = per_call[rank];
     result->interval_high_ns = per_call[batches->count - 1 - rank];
 }
@@ -243,7 +259,8 @@ static ct_result *make_result(ct_run *run, const ct_time_finish *finish) {
 }
 
 int ct_time_end(ct_run *run, const ct_time_finish *finish, ct_result **result) {
-    int valid = result != NULL && (finish == NULL || finish->gc_generations <= CT_GC_GENERATIONS_MAX);
+    int valid = result != NULL && (finish == NULL || (finish->size >= sizeof *finish &&
+                                                      finish->gc_generations <= CT_GC_GENERATIONS_MAX));
     if (!valid) {
         ct_run_free(run);
         return CT_EINVAL;

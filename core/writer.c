@@ -62,12 +62,12 @@ static ct__slot *own_slot(ct__record *record, uint32_t number) {
 static void start_generation(ct__slot *slot, ct__histogram *histogram, uint64_t generation) {
     ct__word *const values[] = {&slot->calls,  &slot->total_ns, &slot->active_ns, &slot->errors,   &slot->cancelled,
                                 &slot->max_ns, &slot->entered,  &slot->finished,  &slot->anomalies};
-    ct__slot_begin(slot);
+    uint32_t sequence = ct__slot_begin(slot);
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) ct__set(values[i], 0);
     ct__set(&slot->min_ns, UINT64_MAX);
     for (size_t i = 0; i < CT__BUCKETS; i++) ct__set(&histogram->buckets[i], 0);
     ct__set(&slot->generation, generation);
-    ct__slot_end(slot);
+    ct__slot_end(slot, sequence);
 }
 
 /* Without memory the values go to the writer's sink: the measured program goes on, unmeasured. */
@@ -120,7 +120,7 @@ int ct_writer_open(const char *script, ct_writer **writer) {
         return CT_ENOMEM;
     }
     ct__clock_source(); /* chosen here, so that no measured call has to ask */
-    made->script = strcpy(copy, script);
+    made->script = memcpy(copy, script, strlen(script) + 1);
     ct__os_lock();
     made->number = ++writers;
     ct__os_unlock();

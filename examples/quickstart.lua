@@ -15,9 +15,9 @@ local function empty() end
 local has_socket, socket = pcall(require, "socket")
 local function sleep()
     if has_socket then
-        socket.sleep(0.1)
+        socket.sleep(0.3)
     else
-        io.popen("sleep 0.1"):close()
+        io.popen("sleep 0.3"):close()
     end
 end
 

@@ -2,12 +2,14 @@
 -- SPDX-License-Identifier: MIT
 --
 -- The Lua API of codetimer for editors (LuaCATS). This file describes the C module and is never loaded by a program.
--- Times are integers in nanoseconds unless a field says otherwise; a fact that is not known is nil, with a reason
+-- Times are integers in nanoseconds unless a field says otherwise; a fact that is not known is nil
 -- Wrong arguments raise an error. What the system refuses returns nil, a message and a code.
 
 ---Measures how long code takes, how many CPU cycles it spends, and what the garbage collector does meanwhile.
 ---@class codetimerlib
 ---@field _VERSION string "codetimer X.Y.Z"
+---@field trace codetimer.Trace|nil is told what happens to counters; its own errors become warnings
+---@field trace_increments boolean whether trace is told of each counted call too; costs nothing while false
 local codetimer = {}
 
 ---The result of a run. Its size does not depend on the number of calls. `tostring(result)` is the report block.
@@ -21,8 +23,8 @@ local codetimer = {}
 ---@field batches_calls integer[] how many calls each batch has
 ---@field cycles integer? CPU cycles of this thread over the whole run; nil when cycles_kind is "none"
 ---@field cycles_kind "core"|"reference"|"none" real core cycles, constant-rate ticks while on the CPU, or unknown
----@field cycles_source string? what counted them
----@field cycles_reason string? why they are not core cycles, and what would help
+---@field cycles_source string what counted them
+---@field cycles_reason string why they are not core cycles, and what would help; empty for core cycles
 ---@field gc_collections integer[] collections during the run, one number for each label
 ---@field gc_labels string[] "GC Minor", "GC Major"; in incremental mode every cycle is a major one
 ---@field interrupted nil|"error"|"interrupted"|"stopped" what ended it early: an error, Ctrl-C, or coroutine.close
@@ -40,25 +42,25 @@ function Result:to_dict() end
 ---@field requested string? nil: priority left alone
 ---@field status string
 ---@field cpu integer? the CPU asked for
----@field cpu_status string?
+---@field cpu_status string
 ---@field restored boolean everything has been put back
 ---@field previous string before, e.g. "nice 0"
 ---@field effective string read back afterwards
 ---@field scope string what it applies to, and where it may have no effect
----@field reason string? why less than the request was obtained
+---@field reason string why less than the request was obtained; empty otherwise
 
 ---@class codetimer.Clock
 ---@field source string "tsc", "cntvct", "monotonic", "monotonic (system call)", "qpc" or "mach"
 ---@field resolution_ns number the least step seen between two readings
 ---@field read_cost_ns number the least time that one reading takes
 ---@field frequency_hz number? of the reference counter, if there is one
----@field reason string? why this source and not a faster one, or what has changed since
+---@field reason string why this source and not a faster one, or what has changed since
 
 ---@class codetimer.Cycles
 ---@field value integer? since an arbitrary moment of this thread: only differences mean something
 ---@field kind "core"|"reference"|"none"
----@field source string?
----@field reason string? why not core cycles, and what would help
+---@field source string
+---@field reason string why not core cycles, and what would help; empty for core cycles
 
 ---What a measuring program starts from. `tostring(environment)` is a few lines of text. As a to-be-closed variable
 ---(`local environment <close> = codetimer.initialize()`) it restores the priority at the end of its block. Collecting
@@ -115,6 +117,129 @@ function codetimer.time(name, n, fn, options) end
 ---The result of the last run that ended in this Lua state, also of one that ended early; nil before the first.
 ---@return codetimer.Result?
 function codetimer.last_result() end
+
+---What trace is called with: "created", "already there", "removed" and the key; "increment", the key and the duration
+---in ns; "refused", the name and the reason.
+---@alias codetimer.Trace fun(event: string, key: string, detail?: string|integer)
+
+---The values of a counter at one moment; they never change.
+---@class codetimer.Sample
+---@field key string "category/member"
+---@field category string the part of the key before its first "/"
+---@field member string the part after it
+---@field time_ns integer now_ns() when it was taken
+---@field generation integer grows with each reset
+---@field listed boolean it has not been removed
+---@field enabled boolean it counts
+---@field unclean boolean a writer went away, or hangs, in the middle of an update: one call may be half in
+---@field calls integer finished calls
+---@field total_ns integer elapsed in all calls; time in which a coroutine was suspended counts. Lua does not tell that
+---                        time, so there is no active_ns
+---@field average_ns number? nil without calls, as min_ns and max_ns
+---@field errors integer calls that an error ended
+---@field cancelled integer calls that will never end: their coroutine or state was closed, or lost
+---@field min_ns integer?
+---@field max_ns integer?
+---@field in_flight integer calls under way
+---@field anomalies integer calls whose clock stepped back (counted as 0 ns) or was replaced (not counted)
+---@field buckets integer[] how many calls took how long: 0 ns, 1 ns, then eight to the octave up to 2^42 ns, and longer
+---@operator sub(codetimer.Sample): codetimer.Sample
+local Sample = {}
+
+---Nanoseconds below which q percent of the calls lie, within one bucket (9 %); nil without calls.
+---@param q number 0 to 100
+---@return number?
+function Sample:percentile(q) end
+
+---What happened since an earlier sample of the same counter: self - earlier. min_ns and max_ns are then known within
+---a bucket.
+---@param earlier codetimer.Sample
+---@return codetimer.Sample? difference nil if the counter was reset or removed in between
+---@return string? message
+---@return string? code "CT_ECHANGED"
+function Sample:difference(earlier) end
+
+---The running statistics of one member. Each field of a Sample is a field here too and is read when it is asked for;
+---sample() reads all at one moment. Counters of one key are equal.
+---@class codetimer.Counter: codetimer.Sample
+local Counter = {}
+
+---Nanoseconds below which q percent of all calls lie, within one bucket (9 %); nil without calls.
+---@param q number 0 to 100
+---@return number?
+function Counter:percentile(q) end
+
+---@return codetimer.Sample
+function Counter:sample() end
+
+---Counts one call that was timed elsewhere.
+---@param duration_ns integer
+---@param failed? boolean an error ended it
+function Counter:record(duration_ns, failed) end
+
+---Begins again with all values at 0. A call under way does not count.
+---@return true? done nil if it has been removed
+---@return string? message
+---@return string? code "CT_ENOENT"
+function Counter:reset() end
+
+---Takes the counter out of counters(). What it measures runs unmeasured until it is measured anew.
+---@return true? done nil if it had been removed before
+---@return string? message
+---@return string? code "CT_ENOENT"
+function Counter:remove() end
+
+---@class codetimer.Names
+---@field name? string the member
+---@field category? string default: what is before the first dot of the name, else the stem of the script; no "/"
+---@field help? string a sentence for readers
+
+---A function that does what fn does and counts its calls: how often, how long, how they ended. It may yield and
+---recurse. Its time includes calls of other measured functions, and each level of a recursion counts.
+---
+---Without a name it is called after the place of its definition, "<file>:<line>"; functions of C, callable values and
+---functions whose code was a string need a name. The same key is the same counter. A measured function is returned as
+---it is. Where the limit (CODETIMER_MAX_COUNTERS) or memory does not allow a counter, fn itself is returned.
+---@generic F: function
+---@param fn F a function, or a value with __call
+---@param name? string|codetimer.Names 1 to 65,535 bytes, no NUL
+---@param category? string
+---@return F
+---@overload fun(name: string, fn: function, category?: string): function
+function codetimer.measured(fn, name, category) end
+
+---The function behind a measured one; any other value as it is.
+---@param f any
+---@return any
+function codetimer.unwrap(f) end
+
+---A counter around any stretch of code: from here to stop(), or to the end of the block with
+---`local timer <close> = codetimer.timer(name)`. One that is forgotten counts as cancelled when it is collected.
+---@class codetimer.Timer
+---@field counter codetimer.Counter? nil where the limit or memory did not allow one
+local Timer = {}
+
+---Counts the time since the timer was made; once.
+function Timer:stop() end
+
+---@param name string|codetimer.Names
+---@param category? string
+---@return codetimer.Timer
+function codetimer.timer(name, category) end
+
+---All counters of this process by key, as they are listed now; also found by the member alone where only one category
+---has it. With a key or member: that counter, or nil. A member of several categories is an error that names the keys.
+---@param key? string
+---@return table<string, codetimer.Counter>
+---@overload fun(key: string): codetimer.Counter?
+function codetimer.counters(key) end
+
+---Writes the table of all counters, longest total first.
+---@param file? file*|codetimer.Writer default io.stdout
+---@return true? written
+---@return string? message
+---@return string|integer|nil code
+function codetimer.report(file) end
 
 ---Describes the clock. Measures resolution and cost anew (about 0.1 ms).
 ---@return codetimer.Clock

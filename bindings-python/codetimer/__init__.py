@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """How long code takes, how many CPU cycles it costs, and what the garbage collector did meanwhile.
 
-    import codetimer
-    codetimer.initialize()
-    codetimer.time("String Concat", 100_000, lambda: s + "a")
+import codetimer
+codetimer.initialize()
+codetimer.time("String Concat", 100_000, lambda: s + "a")
 """
 
 from codetimer._codetimer import (

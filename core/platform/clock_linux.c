@@ -84,7 +84,8 @@ static int is_built_on_counter(const char *clocksource) {
 
 static void ask_kernel(ct__os_counter *counter) {
     char clocksource[64];
-    if (!read_line("/sys/devices/system/clocksource/clocksource0/current_clocksource", clocksource, sizeof clocksource)) {
+    const char *path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    if (!read_line(path, clocksource, sizeof clocksource)) {
         snprintf(counter->reason, sizeof counter->reason,
                  "the kernel's clock source cannot be read (/sys), so the %s is not trusted", counter->name);
         return;

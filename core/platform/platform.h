@@ -2,9 +2,9 @@
  *
  * platform.h: floor 0, the contract that every operating system fulfils.
  *
- * One file per (topic, system): clock_linux.c, cycles_windows.c, ... The build picks the files; no code above asks which
- * system it is on. Tests link tests/fake/ in their place. Rules for all functions here: they may be called from any
- * thread, never print, never abort, and keep no lock while they call the system. Quantities end in their unit.
+ * One file per (topic, system): clock_linux.c, cycles_windows.c, ... The build picks the files; no code above asks
+ * which system it is on. Tests link tests/fake/ in their place. Rules for all functions here: they may be called from
+ * any thread, never print, never abort, and keep no lock while they call the system. Quantities end in their unit.
  */
 #ifndef CT_PLATFORM_H
 #define CT_PLATFORM_H

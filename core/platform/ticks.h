@@ -3,8 +3,8 @@
  * ticks.h: the hardware counter, inline, because it sits in the hot path.
  *
  * Every choice of processor is in this one block. Runs read fenced (code of a few ns must not leak out of the window;
- * Intel SDM vol. 3 "RDTSC", abseil nanobenchmark), counters read plain. rdtscp is not used: its CPUID bit can be missing
- * in a virtual machine that executes it. Tests link a scripted counter (CT_FAKE_TICKS).
+ * Intel SDM vol. 3 "RDTSC", abseil nanobenchmark), counters read plain. rdtscp is not used: its CPUID bit can be
+ * missing in a virtual machine that executes it. Tests link a scripted counter (CT_FAKE_TICKS).
  */
 #ifndef CT_TICKS_H
 #define CT_TICKS_H

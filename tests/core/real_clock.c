@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Guards the real clock of this system: it is explained, it never steps back on any thread or between threads, and it goes
- * at the rate of the system's own within the promised error (a ratio, compared in brackets; no absolute time).
+ * Guards the real clock of this system: it is explained, it never steps back on any thread or between threads, and it
+ * goes at the rate of the system's own within the promised error (a ratio, compared in brackets; no absolute time).
  */
 #define _GNU_SOURCE
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Guards the table of batches: nothing is lost when neighbours merge, a short last batch joins the one before, memory is
- * fixed. Random chunk lengths from a fixed, printed seed. Fails if a merge drops or doubles a batch.
+ * Guards the table of batches: nothing is lost when neighbours merge, a short last batch joins the one before, memory
+ * is fixed. Random chunk lengths from a fixed, printed seed. Fails if a merge drops or doubles a batch.
  */
 #include <setjmp.h>
 #include <stdarg.h>

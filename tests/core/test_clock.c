@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Guards the choice of the clock, its calibration, and that time never steps back, over scripted clocks: a counter that is
- * not trusted, that runs unevenly, that drifts, jumps or stops later; a system clock that stands still or ticks at
+ * Guards the choice of the clock, its calibration, and that time never steps back, over scripted clocks: a counter that
+ * is not trusted, that runs unevenly, that drifts, jumps or stops later; a system clock that stands still or ticks at
  * 15.6 ms. Fails if a refined line does not go on where the old one led, if drift is not noticed, or if one wide
  * bracket is taken for drift.
  */

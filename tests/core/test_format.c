@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Guards the text of numbers and names: thousands, rounding at every edge of a unit, escapes, buffers that are too small,
- * and a locale with a decimal comma. Fails if printf formats a number, or if a byte is written past the buffer.
+ * Guards the text of numbers and names: thousands, rounding at every edge of a unit, escapes, buffers that are too
+ * small, and a locale with a decimal comma. Fails if printf formats a number, or if a byte is written past the buffer.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -185,8 +185,12 @@ static void test_charset_rules(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_block),         cmocka_unit_test(test_ascii_and_color), cmocka_unit_test(test_missing_facts),
-        cmocka_unit_test(test_elapsed_edges), cmocka_unit_test(test_line),            cmocka_unit_test(test_color_rules),
+        cmocka_unit_test(test_block),
+        cmocka_unit_test(test_ascii_and_color),
+        cmocka_unit_test(test_missing_facts),
+        cmocka_unit_test(test_elapsed_edges),
+        cmocka_unit_test(test_line),
+        cmocka_unit_test(test_color_rules),
         cmocka_unit_test(test_charset_rules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,7 @@ local clock = os.clock
 
 local function wrap_floor(fn)
     return function(...)
-        local token <close> = gate()
+        local token <close> = gate() -- luacheck: ignore
         return fn(...)
     end
 end
@@ -50,17 +50,37 @@ local function slice_empty()
 end
 
 local function fn(a, b) return a, b end
-local ways = { { "bare call", fn }, { "floor: token, two clock reads", wrap_floor(fn) },
-               { "codetimer.measured", codetimer.measured(fn, "bench") }, { "os.clock", wrap_clock(fn) } }
-local least, empty = { math.huge, math.huge, math.huge, math.huge }, math.huge
-for _ = 1, rounds do
-    empty = math.min(empty, slice_empty())
-    for i = 1, #ways - 1 do least[i] = math.min(least[i], slice(ways[i][2])) end
-end
-for _ = 1, 10 do least[#ways] = math.min(least[#ways], slice(ways[#ways][2])) end
+local function variadic(...) return ... end
+local measured, measured_variadic = codetimer.measured("bench", fn), codetimer.measured("bench ...", variadic)
 
-print(("%-32s %12s %12s %10s"):format(_VERSION .. ", ns per call", "whole call", "added", "of floor"))
-for i, way in ipairs(ways) do
-    local whole, ground = least[i] - empty, least[2] - empty
-    print(("%-32s %12.1f %12.1f %10.3f"):format(way[1], whole, least[i] - least[1], whole / ground))
+local floor, floor_variadic = wrap_floor(fn), wrap_floor(variadic)
+
+local function in_coroutine(wrapper)
+    return coroutine.wrap(function() while true do coroutine.yield(slice(wrapper)) end end)
+end
+
+-- What is run, with which argument, the row of its floor, and how many rounds if fewer.
+local ways = {
+    { "bare call", slice, fn, 2 },
+    { "floor: token, two clock reads", slice, floor, 2 },
+    { "codetimer.measured", slice, measured, 2 },
+    { "floor, in a coroutine", in_coroutine(floor), nil, 4 },
+    { "codetimer.measured", in_coroutine(measured), nil, 4 },
+    { "floor, fn(...)", slice, floor_variadic, 6 },
+    { "codetimer.measured", slice, measured_variadic, 6 },
+    { "os.clock, no error handling", slice, wrap_clock(fn), 2, 10 },
+}
+local empty = math.huge
+for _, way in ipairs(ways) do way.least = math.huge end
+for round = 1, rounds do
+    empty = math.min(empty, slice_empty())
+    for _, way in ipairs(ways) do
+        if round <= (way[5] or rounds) then way.least = math.min(way.least, way[2](way[3])) end
+    end
+end
+
+print(("%-32s %12s %12s"):format(_VERSION .. ", ns per call", "whole call", "of floor"))
+for _, way in ipairs(ways) do
+    local whole, ground = way.least - empty, ways[way[4]].least - empty
+    print(("%-32s %12.1f %12.3f"):format(way[1], whole, whole / ground))
 end

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * floor.c: the least that a measuring wrapper with a to-be-closed token can cost, for bench_measured.lua: two readings of
- * the clock, and nothing kept. gate() returns a token, closing it calls gate(token, error).
+ * floor.c: the least that a measuring wrapper with a to-be-closed token can cost, for bench_measured.lua: two readings
+ * of the clock, and nothing kept. gate() returns a token, closing it calls gate(token, error).
  */
 #include <stdint.h>
 

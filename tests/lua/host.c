@@ -3,7 +3,8 @@
  * host.c: a host program for tests: host SCRIPT runs a Lua script in a state of its own. The script finds
  *
  *     allocations()     how many blocks the state's allocator has handed out so far
- *     fail_after(k)     the k-th block from now on, and every later one, is refused; nil: none is
+ *     fail_after(k)     k more blocks, then none is handed out until fail_after(nil)
+ *     short(k, fn)      pcall(fn) with only k blocks; the limit ends with fn
  *     other(code)       runs code in a second state, on the same thread; returns its string result
  *     start(code)       runs code in another state on another thread
  *     join()            waits for that thread; returns its string result
@@ -21,7 +22,7 @@
 
 typedef struct memory {
     long long allocations;
-    long long left; /* blocks until the first refusal, or -1 */
+    long long left; /* blocks that may still be handed out, or -1: any number */
 } memory;
 
 typedef struct job {
@@ -53,6 +54,16 @@ static int count_allocations(lua_State *L) {
 static int fail_after(lua_State *L) {
     script_memory.left = lua_isnoneornil(L, 1) ? -1 : luaL_checkinteger(L, 1);
     return 0;
+}
+
+static int call_short(lua_State *L) {
+    script_memory.left = luaL_checkinteger(L, 1);
+    lua_settop(L, 2);
+    int status = lua_pcall(L, 0, 0, 0);
+    script_memory.left = -1;
+    lua_pushboolean(L, status == LUA_OK);
+    if (status != LUA_OK) lua_insert(L, -2);
+    return status == LUA_OK ? 1 : 2;
 }
 
 /* The answer of code in a state of its own, or its error. */
@@ -96,6 +107,7 @@ int main(int argc, char **argv) {
     luaL_openlibs(L);
     lua_register(L, "allocations", count_allocations);
     lua_register(L, "fail_after", fail_after);
+    lua_register(L, "short", call_short);
     lua_register(L, "other", run_other);
     lua_register(L, "start", start_worker);
     lua_register(L, "join", join_worker);

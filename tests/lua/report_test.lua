@@ -73,9 +73,10 @@ describe("standard output", function()
 
     it("has colour on a terminal", function()
         if not child.can("command -v script") then return pending("no script command") end
-        local out = child.check(program, { env = "-u NO_COLOR -u FORCE_COLOR TERM=xterm", terminal = true })
+        local env = "-u NO_COLOR -u FORCE_COLOR " .. child.host_leaks .. " TERM="
+        local out = child.check(program, { env = env .. "xterm", terminal = true })
         assert.truthy(out:find("^\27%[[%d;]*33m.*Title"), out)
-        assert.falsy(child.check(program, { env = "-u FORCE_COLOR TERM=dumb", terminal = true }):find("\27", 1, true))
+        assert.falsy(child.check(program, { env = env .. "dumb", terminal = true }):find("\27", 1, true))
     end)
 
     it("is ASCII where the locale is not UTF-8; C counts as UTF-8", function()
@@ -116,12 +117,29 @@ describe("standard output", function()
         child.check(lost:format(28), { output = "/dev/full" })
     end)
 
-    it("without the io library is a refusal", function()
+    it("that fn tries to close stays open, as Lua wants it", function()
+        local out = child.check [[require "codetimer".time("closes", 2, function() io.stdout:close() end)]]
+        assert.truthy(out:find("^closes\n    Calls:          2\n"), out)
+    end)
+
+    it("may be used by fn and by programs that fn starts", function()
+        local out = child.check [[
+            local function fn() io.write("a ") io.stdout:flush() os.execute("echo b") end
+            require "codetimer".time("starts", 2, fn)]]
+        assert.truthy(out:find("^a b\na b\nstarts\n    Calls:          2\n"), out)
+    end)
+
+    it("that is no more, or never was, is a refusal", function()
+        child.check [[
+            local codetimer = require "codetimer"
+            io.stdout = nil
+            local result, message, code = codetimer.time("lost", 5, function() end)
+            assert(result == nil and message:find("no io.stdout", 1, true) and code == "CT_ENOTSUP")]]
         child.check [[
             local codetimer = require "codetimer"
             package.loaded.io, io = nil, nil
             local result, message, code = codetimer.time("lost", 5, function() end)
-            assert(result == nil and message:find("io library") and code == "CT_ENOTSUP")
+            assert(result == nil and message:find("no io.stdout", 1, true) and code == "CT_ENOTSUP")
             assert(codetimer.last_result().calls == 5)]]
     end)
 end)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What the loop of codetimer.time costs, beside timeit's, over the same callables. A table; nothing is asserted.
 
-Both run in this process, slice by slice in turn, so that the load of the machine hits both alike; the least slice of each
-counts. Raw nanoseconds per call: the call itself is in both. timeit has the collector off, so both run without it.
+Both run in this process, slice by slice in turn, so that the load of the machine hits both alike; the least slice of
+each counts. Raw nanoseconds per call: the call itself is in both. timeit has the collector off, so both run without it.
 
     python tests/python/bench_loop.py [slices] [calls per slice]
 """
@@ -31,9 +31,15 @@ def least(fn, slices: int, calls: int) -> tuple[float, float]:
 def main(slices: int = 200, calls: int = 20_000) -> None:
     gc.disable()
     version = ".".join(map(str, sys.version_info[:3]))
-    for label, fn in (("empty C function", [].copy), ("empty C function, no result", {}.clear), ("empty Python function", empty)):
+    for label, fn in (
+        ("empty C function", [].copy),
+        ("empty C function, no result", {}.clear),
+        ("empty Python function", empty),
+    ):
         ours, theirs = least(fn, slices, calls)
-        print(f"Python {version:8} {label:28} time {ours:6.2f} ns   timeit {theirs:6.2f} ns   ratio {ours / theirs:.2f}")
+        print(
+            f"Python {version:8} {label:28} time {ours:6.2f} ns   timeit {theirs:6.2f} ns   ratio {ours / theirs:.2f}"
+        )
 
 
 if __name__ == "__main__":
