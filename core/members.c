@@ -124,10 +124,13 @@ static int parse_one(ct_members *members, const char *at, const char *end) {
     return add_pattern(members, &pattern);
 }
 
+static int has_byte_order_mark(const char *text, size_t length) {
+    return length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0;
+}
+
 static int parse_all(ct_members *members, size_t length) {
-    static const char byte_order_mark[] = "\xef\xbb\xbf";
     const char *at = members->text, *end = members->text + length;
-    if (length >= 3 && memcmp(at, byte_order_mark, 3) == 0) at += 3;
+    if (has_byte_order_mark(at, length)) at += 3;
     while (at < end) {
         const char *stop = find_end(at, end);
         if (!parse_one(members, at, stop)) return 0;
@@ -196,25 +199,38 @@ static void append(char *buffer, size_t size, size_t *length, const char *text, 
 }
 
 static void append_pattern(char *buffer, size_t size, size_t *length, int exclude, const ct_members_pattern *pattern) {
-    if (*length > 0) append(buffer, size, length, ";", 1);
+    int mistakable = has_byte_order_mark(pattern->body, pattern->body_length); /* at the beginning it is no part of a name */
+    if (*length > 0 || mistakable) append(buffer, size, length, ";", 1);
     if (exclude) append(buffer, size, length, "!", 1);
     if (*pattern->body == '!') append(buffer, size, length, "\\", 1); /* was behind another one; alone it would exclude */
     append(buffer, size, length, pattern->body, pattern->body_length);
 }
 
-/* Keeps the meaning of a list that begins with "!" when its first pattern is dropped. */
-static void append_start(const ct_members *members, char *buffer, size_t size, size_t *length) {
-    if (members == NULL || members->starts_from_all) append(buffer, size, length, "*", 1);
+static int is_replaced(const ct_members_pattern *pattern, const ct_members *change) {
+    if (pattern->problem != NULL) return 1;
+    for (size_t j = 0; j < change->count; j++)
+        if (same_body(pattern, &change->patterns[j])) return 1;
+    return 0;
+}
+
+/* Whether the first pattern of the new list excludes, which would make it start from all. */
+static int begins_with_exclude(const ct_members *members, const ct_members *change, int enable) {
+    for (size_t i = 0; i < ct_members_count(members); i++)
+        if (!is_replaced(&members->patterns[i], change)) return members->patterns[i].exclude;
+    for (size_t j = 0; j < change->count; j++)
+        if (change->patterns[j].problem == NULL) return change->patterns[j].exclude == enable;
+    return 0;
 }
 
 size_t ct_members_switch(const ct_members *members, const ct_members *change, int enable, char *buffer, size_t size) {
     size_t length = 0;
-    append_start(members, buffer, size, &length);
+    if (members == NULL || members->starts_from_all) /* said outright, so that it holds whatever comes first then */
+        append(buffer, size, &length, "*", 1);
+    else if (begins_with_exclude(members, change, enable))
+        append(buffer, size, &length, "!*", 2);
     for (size_t i = 0; i < ct_members_count(members); i++) {
         const ct_members_pattern *kept = &members->patterns[i];
-        int replaced = kept->problem != NULL;
-        for (size_t j = 0; j < change->count && !replaced; j++) replaced = same_body(kept, &change->patterns[j]);
-        if (!replaced) append_pattern(buffer, size, &length, kept->exclude, kept);
+        if (!is_replaced(kept, change)) append_pattern(buffer, size, &length, kept->exclude, kept);
     }
     for (size_t j = 0; j < change->count; j++) {
         const ct_members_pattern *added = &change->patterns[j];

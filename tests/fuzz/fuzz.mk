@@ -9,6 +9,7 @@ FUZZ := $(B)/fuzz
 FUZZ_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 FUZZ_OBJECTS := $(patsubst %.c,$(FUZZ)/obj/%.o,$(CORE) $(FAKE) tests/fuzz/fuzz_view.c tests/fuzz/fuzz_members.c)
 
+.SECONDARY: $(FUZZ_OBJECTS)
 $(FUZZ)/obj/%.o: %.c
 	@mkdir -p $(@D) && echo "  fuzz $<"
 	@$(FUZZ_CC) -std=c11 $(WARN) $(FUZZ_FLAGS) -DCT_FAKE_TICKS $(TEST_FLAGS) -MMD -MP -c -o $@ $<
