@@ -36,7 +36,7 @@ fuzz-corpus:
 	@mkdir -p $(FUZZ) && $(CC) -std=c11 -Icore -o $(FUZZ)/seeds tests/fuzz/seeds.c && $(FUZZ)/seeds tests/fuzz/corpus/view
 
 TSAN_PROGRAMS := real_counters real_threads
-TSAN := $(MAKE) D=$(B)/tsan OPTIMIZE="-O1 -g" INSTRUMENT="-fsanitize=thread"
+TSAN := $(MAKE) D=$(B)/tsan CC=$(FUZZ_CC) OPTIMIZE="-O1 -g" INSTRUMENT="-fsanitize=thread"
 tsan: setup-base ## the threads of the core under ThreadSanitizer
 	$(NEW_TALLY)
 	@$(MAKE) run-tsan
