@@ -150,6 +150,8 @@ $(D)/python-%/made: $(PYTHON_SOURCES) $(B)/venv-%/.made-of
 	    || { cat $(@D)/log; exit 1; }
 	@touch $@
 	@[ $(D) != $(B) ] || echo "$(CURDIR)/$(@D)/lib" >"$$(echo $(B)/venv-$*/lib/python3*/site-packages)/codetimer.pth"
+	@[ $(D) != $(B) ] || { printf '%s\n' '#!/bin/sh' 'exec "$$(dirname "$$0")/python" -m codetimer "$$@"' \
+	    >$(B)/venv-$*/bin/codetimer && chmod +x $(B)/venv-$*/bin/codetimer; }
 
 build-python: setup-python ## the Python extension, once for each Python found
 	@$(MAKE) -s pythons
