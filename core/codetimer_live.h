@@ -2,9 +2,9 @@
  *
  * codetimer_live.h: the part of the manual about live counters. Included by codetimer.h; include that.
  *
- * A process publishes its counters in a segment: a file in shared memory that any process of the same user (or root) may
- * map and read while they run. There is no server, no thread and no stop in the measured process. What it measures is
- * decided by its members list, a text that can be changed from inside and outside at any time.
+ * A process publishes its counters in a segment: a file in shared memory that any process of the same user (or root)
+ * may map and read while they run. There is no server, no thread and no stop in the measured process. What it measures
+ * is decided by its members list, a text that can be changed from inside and outside at any time.
  */
 #ifndef CODETIMER_LIVE_H
 #define CODETIMER_LIVE_H
@@ -15,18 +15,18 @@ extern "C" {
 
 /* ---- members lists ------------------------------------------------------------------------------------------ */
 
-/* A members list selects members by name: patterns separated by ";" or a newline; "#" begins a comment; "*" stands for any
- * characters (dots too), "?" for one; "!" in front excludes; the last pattern that matches decides. A list that begins
- * with "!" starts from all. Case matters. A backslash quotes ; ! # * ? and itself. At most 64 KiB. A pattern that is wrong
- * is skipped and says why, the rest applies. No list (NULL) selects everything, an empty one nothing. */
+/* A members list selects members by name: patterns separated by ";" or a newline; "#" begins a comment; "*" stands for
+ * any characters (dots too), "?" for one; "!" in front excludes; the last pattern that matches decides. A list that
+ * begins with "!" starts from all. Case matters. A backslash quotes ; ! # * ? and itself. At most 64 KiB. A pattern
+ * that is wrong is skipped and says why, the rest applies. No list (NULL) selects everything, an empty one nothing. */
 typedef struct ct_members ct_members;
 
 typedef struct ct_members_pattern {
     const char *text; /* as written, without blanks around it; not terminated */
     size_t length;
-    size_t position;     /* of its first byte in the list */
-    int exclude;         /* it begins with "!" */
-    const char *body;    /* what follows the "!" */
+    size_t position;  /* of its first byte in the list */
+    int exclude;      /* it begins with "!" */
+    const char *body; /* what follows the "!" */
     size_t body_length;
     const char *problem; /* NULL, or why it is skipped */
 } ct_members_pattern;
@@ -47,8 +47,8 @@ CT_API int ct_members_pattern_matches(const ct_members_pattern *pattern, const c
 CT_API size_t ct_members_switch(const ct_members *members, const ct_members *change, int enable, char *buffer,
                                 size_t size);
 
-/* The list of this process. Setting it switches all counters, at once and for those to come. "text" NULL: no list. At the
- * start it is CODETIMER_MEASURE, if that is set. Returns CT_OK, CT_EINVAL, CT_ENOMEM. Threads: any. */
+/* The list of this process. Setting it switches all counters, at once and for those to come. "text" NULL: no list. At
+ * the start it is CODETIMER_MEASURE, if that is set. Returns CT_OK, CT_EINVAL, CT_ENOMEM. Threads: any. */
 CT_API int ct_members_set(const char *text, size_t length);
 
 /* Its text: CT_OK and *length (the text is written, with a NUL, if it fits), or CT_ENOENT: there is no list. */
@@ -69,11 +69,12 @@ typedef struct ct_segment {
     char reason[200]; /* why not, or what is missing; empty when all is well */
 } ct_segment;
 
-/* Where this process publishes: $CODETIMER_DIR, else /dev/shm/codetimer-<uid>, else $XDG_RUNTIME_DIR/codetimer. It does so
- * with the first measured call. CODETIMER_PUBLISH=0: never. CODETIMER_KEEP=1: the file stays after exit. */
+/* Where this process publishes: $CODETIMER_DIR, else /dev/shm/codetimer-<uid>, else $XDG_RUNTIME_DIR/codetimer. It does
+ * so with the first measured call. CODETIMER_PUBLISH=0: never. CODETIMER_KEEP=1: the file stays after exit. */
 CT_API void ct_segment_info(ct_segment *segment);
 
-/* Program and host language for readers, cut to fit (255 and 15 bytes). Before the first measured call; NULL: unknown. */
+/* Program and host language for readers, cut to fit (255 and 15 bytes). Before the first measured call; NULL: unknown.
+ */
 CT_API void ct_segment_describe(const char *program, const char *host);
 
 /* ---- reading other processes -------------------------------------------------------------------------------- */
@@ -91,11 +92,11 @@ typedef struct ct_process {
     uint64_t start_time; /* as the system counts it; with the pid it is unique */
     uint64_t uid;
     char program[256], host[16], clock[24];
-    uint64_t counters;     /* listed */
-    uint64_t refused;      /* could not be made */
+    uint64_t counters; /* listed */
+    uint64_t refused;  /* could not be made */
     char last_refused[256];
     uint64_t heartbeat_age_ns; /* since its housekeeping last ran: an idle process has none */
-    char reason[200];      /* why it is unusable, or what is missing in it */
+    char reason[200];          /* why it is unusable, or what is missing in it */
 } ct_process;
 
 /* The segments in a directory (NULL: where this user's processes publish). */
@@ -111,8 +112,8 @@ CT_API int ct_segment_reap(const char *path);
 /* A view of one segment. It trusts nothing in the file. Not for two threads at a time. */
 typedef struct ct_view ct_view;
 
-/* Returns CT_OK, CT_ENOENT, CT_EPERM, CT_EINVAL (no segment, or another version: "process->reason" says why), CT_ENOMEM.
- * "process" may be NULL. */
+/* Returns CT_OK, CT_ENOENT, CT_EPERM, CT_EINVAL (no segment, or another version: "process->reason" says why),
+ * CT_ENOMEM. "process" may be NULL. */
 CT_API int ct_view_open(const char *path, ct_view **view, ct_process *process);
 CT_API void ct_view_close(ct_view *view);
 
@@ -133,8 +134,8 @@ typedef struct ct_view_counter {
 /* CT_OK, CT_ENOENT (none there). */
 CT_API int ct_view_counter_at(ct_view *view, uint32_t index, ct_view_counter *counter);
 
-/* As ct_counter_sample. "buckets" 0: without them. CT_OK; CT_EXISTS: its writer was busy, these are the last good values
- * (of the record); CT_ENOENT. */
+/* As ct_counter_sample. "buckets" 0: without them. CT_OK; CT_EXISTS: its writer was busy, these are the last good
+ * values (of the record); CT_ENOENT. */
 CT_API int ct_view_sample(ct_view *view, uint32_t index, int buckets, ct_sample *sample);
 
 /* ---- switching other processes ------------------------------------------------------------------------------ */
@@ -142,13 +143,13 @@ CT_API int ct_view_sample(ct_view *view, uint32_t index, int buckets, ct_sample 
 /* The members list of the process, as ct_members_get. */
 CT_API int ct_view_members(ct_view *view, char *buffer, size_t size, size_t *length);
 
-/* Sets it, or switches patterns on or off in it (ct_members_switch), and with it all counters of the process, at once. Needs
- * the same user or root. CT_OK, CT_EINVAL, CT_ENOENT (the process has ended), CT_EPERM, CT_ENOMEM. */
+/* Sets it, or switches patterns on or off in it (ct_members_switch), and with it all counters of the process, at once.
+ * Needs the same user or root. CT_OK, CT_EINVAL, CT_ENOENT (the process has ended), CT_EPERM, CT_ENOMEM. */
 CT_API int ct_view_set_members(ct_view *view, const char *text, size_t length);
 CT_API int ct_view_switch(ct_view *view, const char *patterns, size_t length, int enable);
 
-/* 1 when the process itself has taken notice of the latest list: counters that it makes from now on follow it. It does so
- * with its next measured call or new counter, or when it polls. */
+/* 1 when the process itself has taken notice of the latest list: counters that it makes from now on follow it. It does
+ * so with its next measured call or new counter, or when it polls. */
 CT_API int ct_view_acknowledged(ct_view *view);
 
 #ifdef __cplusplus

@@ -2,11 +2,11 @@
  *
  * control.c: switching the counters of another process.
  *
- * A controller holds the controllers' lock of the file, writes the text into the buffer that nobody reads, turns to it by
- * raising the number, and then sets the enabled bit of every state word as the text demands. Each step can be repeated, and
- * is by whoever comes next: a controller that is killed half-way leaves the old text or the new one, never a mixture, and
- * the process itself brings the bits into line when it reads the text. Whoever has set bits looks at the number again: if
- * the other side has turned to a newer text meanwhile, the bits are set by that one.
+ * A controller holds the controllers' lock of the file, writes the text into the buffer that nobody reads, turns to it
+ * by raising the number, and then sets the enabled bit of every state word as the text demands. Each step can be
+ * repeated, and is by whoever comes next: a controller that is killed half-way leaves the old text or the new one,
+ * never a mixture, and the process itself brings the bits into line when it reads the text. Whoever has set bits looks
+ * at the number again: if the other side has turned to a newer text meanwhile, the bits are set by that one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -81,8 +81,10 @@ int ct_view_acknowledged(ct_view *view) {
 
 /* Only in the generation in which the record had the name by which this was decided. */
 static void set_enabled(ct__word *word, uint64_t generation, int enabled) {
-    uint64_t state = atomic_load_explicit(word, memory_order_relaxed), wanted = generation << 1 | (uint64_t)(enabled != 0);
-    while (state >> 1 == generation && state != wanted && !atomic_compare_exchange_weak(word, &state, wanted));
+    uint64_t state = atomic_load_explicit(word, memory_order_relaxed),
+             wanted = generation << 1 | (uint64_t)(enabled != 0);
+    while (state >> 1 == generation && state != wanted && !atomic_compare_exchange_weak(word, &state, wanted))
+        ;
 }
 
 static void apply_to(ct_view *view, const ct__os_control *control, const ct_members *members, uint32_t index) {

@@ -2,10 +2,10 @@
  *
  * counter.c: one measured call: two readings of the counter and a few plain stores.
  *
- * A handle remembers the state word (generation and enabled) it was last resolved for. Equal and odd: the fast path. Even:
- * a bare call. Everything else (the first call, reset, remove) goes through ct__counter_resolve. A call counts only if the
- * state word is the same at its end as at its beginning. There is one writer per slot, so the updates need no lock and
- * no locked instruction; readers are kept off half-made records by the sequence (segment.h).
+ * A handle remembers the state word (generation and enabled) it was last resolved for. Equal and odd: the fast path.
+ * Even: a bare call. Everything else (the first call, reset, remove) goes through ct__counter_resolve. A call counts
+ * only if the state word is the same at its end as at its beginning. There is one writer per slot, so the updates need
+ * no lock and no locked instruction; readers are kept off half-made records by the sequence (segment.h).
  */
 #include "clock.h"
 #include "codetimer.h"
@@ -14,13 +14,14 @@
 
 static const uint64_t tend_every_ns = 1000000000;
 
-/* Housekeeping is due when so many ticks have passed since the last; 0: never yet. A clock that went back, or was replaced
- * by one that counts otherwise, makes it due as well. */
+/* Housekeeping is due when so many ticks have passed since the last; 0: never yet. A clock that went back, or was
+ * replaced by one that counts otherwise, makes it due as well. */
 static _Atomic uint64_t tended_ticks, period_ticks;
 
-/* Both for the compiler only: the path of a call that counts is laid out straight and keeps no register for the other. */
+/* Both for the compiler only: the path of a call that counts is laid out straight and keeps no register for the other.
+ */
 #define RARELY(condition) __builtin_expect(!!(condition), 0)
-#define APART __attribute__((noinline, cold))
+#define APART             __attribute__((noinline, cold))
 
 /* The whole of one finished call, under the sequence lock. */
 static inline void update(ct_counter *counter, uint64_t duration_ns, uint64_t active_ns, int outcome) {
@@ -48,8 +49,8 @@ APART static void enter_slowly(ct_counter *counter, ct_token *token) {
     token->start = token->source == CT__SOURCE_COUNTER ? ct__ticks() : ct__os_clock_ns();
 }
 
-/* Processors finish what comes before a reading of the counter first, and let what follows overlap with the call. So only
- * what decides whether to read it comes before; that the handle is up to date is made sure of after. */
+/* Processors finish what comes before a reading of the counter first, and let what follows overlap with the call. So
+ * only what decides whether to read it comes before; that the handle is up to date is made sure of after. */
 void ct_enter(ct_counter *counter, ct_token *token) {
     uint64_t seen = counter->seen;
     int source = ct__clock_source_now();
@@ -83,8 +84,8 @@ static inline int is_due(uint64_t now) {
     return now - atomic_load_explicit(&tended_ticks, memory_order_relaxed) + period >= 2 * period;
 }
 
-/* It was only switched off: the call is no longer in flight. Of another generation nothing is shown any more, and after a
- * fork the slot may have become something else. */
+/* It was only switched off: the call is no longer in flight. Of another generation nothing is shown any more, and after
+ * a fork the slot may have become something else. */
 static int64_t abandon(ct_counter *counter, const ct_token *token, uint64_t state) {
     uint64_t generation = ct__generation(token->state);
     if (ct__generation(state) == generation && ct__get(&counter->slot->generation) == generation)

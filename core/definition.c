@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * definition.c: see definition.h. Definitions are found by a table of keys; their number is their place among the records.
+ * definition.c: see definition.h. Definitions are found by a table of keys; their number is their place among the
+ * records.
  */
 #include "definition.h"
 
@@ -162,7 +163,8 @@ static void give_texts(const ct__definition *definition) {
 
 void ct__definition_recycle(ct__definition *definition) {
     unlink_definition(definition);
-    atomic_thread_fence(memory_order_release); /* readers see the new generation before what comes into its memory next */
+    atomic_thread_fence(
+        memory_order_release); /* readers see the new generation before what comes into its memory next */
     if (ct__segment_header() != NULL) {
         give_slots(definition->record);
         give_texts(definition);

@@ -42,7 +42,8 @@ void ct__definition_begin_generation(ct__definition *definition, int enabled);
 void ct__definition_list(ct__definition *definition);
 void ct__definition_unlist(ct__definition *definition);
 
-/* Nobody holds it and it is not listed: its memory may be used again. The generation stays, so that generations grow. */
+/* Nobody holds it and it is not listed: its memory may be used again. The generation stays, so that generations grow.
+ */
 void ct__definition_recycle(ct__definition *definition);
 
 /* Switches its counting on or off, keeping its generation and values. */
@@ -55,8 +56,8 @@ ct__definition *ct__definition_at(uint32_t index);
 uint32_t ct__records_end(void);
 ct__record *ct__record_at(uint32_t index);
 
-/* In a forked child, when the segment has begun anew: all records again, each under a new generation. Returns how many are
- * listed. */
+/* In a forked child, when the segment has begun anew: all records again, each under a new generation. Returns how many
+ * are listed. */
 uint64_t ct__definitions_begin_anew(void);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * listing.c: which segments there are. Every file in the folder has a line, also one that is no segment: with the reason.
+ * listing.c: which segments there are. Every file in the folder has a line, also one that is no segment: with the
+ * reason.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,9 +2,10 @@
  *
  * members.c: the language of members lists.
  *
- * A text is cut into patterns once; selecting a member walks them from the last to the first and stops at the first match,
- * because the last match wins. Nothing is compiled: a pattern is matched in the text itself, by the two-finger method
- * (remember the last "*", go on from there on a mismatch), which needs no recursion and at most length x length steps.
+ * A text is cut into patterns once; selecting a member walks them from the last to the first and stops at the first
+ * match, because the last match wins. Nothing is compiled: a pattern is matched in the text itself, by the two-finger
+ * method (remember the last "*", go on from there on a mismatch), which needs no recursion and at most length x length
+ * steps.
  */
 #include "members.h"
 
@@ -29,7 +30,8 @@ static size_t character_length(const char *at, const char *end) {
     return length;
 }
 
-/* One element of the pattern ("?", a quoted or a plain byte) against the member. Returns 0 on a mismatch; else moves both. */
+/* One element of the pattern ("?", a quoted or a plain byte) against the member. Returns 0 on a mismatch; else moves
+ * both. */
 static int match_one(const char **pattern, const char *pattern_end, const char **member, const char *member_end) {
     const char *at = *pattern;
     if (*at == '?') {
@@ -199,10 +201,12 @@ static void append(char *buffer, size_t size, size_t *length, const char *text, 
 }
 
 static void append_pattern(char *buffer, size_t size, size_t *length, int exclude, const ct_members_pattern *pattern) {
-    int mistakable = has_byte_order_mark(pattern->body, pattern->body_length); /* at the beginning it is no part of a name */
+    int mistakable =
+        has_byte_order_mark(pattern->body, pattern->body_length); /* at the beginning it is no part of a name */
     if (*length > 0 || mistakable) append(buffer, size, length, ";", 1);
     if (exclude) append(buffer, size, length, "!", 1);
-    if (*pattern->body == '!') append(buffer, size, length, "\\", 1); /* was behind another one; alone it would exclude */
+    if (*pattern->body == '!')
+        append(buffer, size, length, "\\", 1); /* was behind another one; alone it would exclude */
     append(buffer, size, length, pattern->body, pattern->body_length);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * members.h: floor 2, what the rest of the core needs of a members list (the language is described in codetimer_live.h).
+ * members.h: floor 2, what the rest of the core needs of a members list (the language is described in
+ * codetimer_live.h).
  */
 #ifndef CT_MEMBERS_H
 #define CT_MEMBERS_H

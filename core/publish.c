@@ -2,12 +2,12 @@
  *
  * publish.c: see publish.h.
  *
- * The region of segment.c begins as private memory. With the first measured call it is written into a file, the file gets
- * its name, and is mapped over the region: pointers stay what they are, and no update is lost, because none has begun. From
- * then on the file grows before the region does. What cannot be published stays private memory, and says why. A forked
- * child puts empty private memory in place of its parent's file before it does anything else, and starts from zero under
- * new generations; it publishes a file of its own when it measures. It takes nothing from the region, which its parent goes
- * on changing: all that it needs is in private halves.
+ * The region of segment.c begins as private memory. With the first measured call it is written into a file, the file
+ * gets its name, and is mapped over the region: pointers stay what they are, and no update is lost, because none has
+ * begun. From then on the file grows before the region does. What cannot be published stays private memory, and says
+ * why. A forked child puts empty private memory in place of its parent's file before it does anything else, and starts
+ * from zero under new generations; it publishes a file of its own when it measures. It takes nothing from the region,
+ * which its parent goes on changing: all that it needs is in private halves.
  */
 #include "publish.h"
 
@@ -115,8 +115,8 @@ static int is_set_to(const char *variable, const char *value) {
     return wish != NULL && strcmp(wish, value) == 0;
 }
 
-/* <pid>-<start time>-<k>: k counts the cores in one process. A dead file of that name was left by the program that this one
- * took the place of (execve keeps the pid and the start time). */
+/* <pid>-<start time>-<k>: k counts the cores in one process. A dead file of that name was left by the program that this
+ * one took the place of (execve keeps the pid and the start time). */
 static int publish_in(const char *folder, ct__header *header) {
     int status = CT_EXISTS;
     for (int k = 0; k < NAMES_TRIED && status == CT_EXISTS; k++) {
@@ -178,9 +178,9 @@ void ct__publish_first(void) {
 
 /* ---- fork ---- */
 
-/* In the child, with the lock held by the fork itself: no other thread exists. Every handle sees a state word that it does
- * not know and goes the slow way, which finds no publication and makes one. Without memory all state words are 0, nothing is
- * listed any more, and the child runs unmeasured. */
+/* In the child, with the lock held by the fork itself: no other thread exists. Every handle sees a state word that it
+ * does not know and goes the slow way, which finds no publication and makes one. Without memory all state words are 0,
+ * nothing is listed any more, and the child runs unmeasured. */
 static void begin_anew_in_child(void) {
     state = UNTRIED;
     incomplete = 0;

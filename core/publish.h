@@ -17,8 +17,8 @@ void ct__publish_first(void);
 /* The members area, made if need be; NULL without memory. */
 ct__members_area *ct__publish_members(void);
 
-/* Housekeeping: heartbeat; a file that a cleaner took away is replaced if nobody can be writing meanwhile. "writer": called
- * by one, between two of its calls. */
+/* Housekeeping: heartbeat; a file that a cleaner took away is replaced if nobody can be writing meanwhile. "writer":
+ * called by one, between two of its calls. */
 void ct__publish_tend(int writer);
 
 /* Counts for readers. */

@@ -2,9 +2,10 @@
  *
  * registry.h: floor 2, which counters there are in this process, and who writes them.
  *
- * A definition (definition.h) is one counter. It is found by its key while it is listed. Removing unlists it and begins a new generation; its memory is used again when the last handle is
- * closed, never earlier, so a handle can always follow its pointers. A key that is opened again while handles of the
- * removed counter still exist gets that definition back.
+ * A definition (definition.h) is one counter. It is found by its key while it is listed. Removing unlists it and begins
+ * a new generation; its memory is used again when the last handle is closed, never earlier, so a handle can always
+ * follow its pointers. A key that is opened again while handles of the removed counter still exist gets that definition
+ * back.
  */
 #ifndef CT_REGISTRY_H
 #define CT_REGISTRY_H
@@ -14,12 +15,12 @@
 #include "segment.h"
 
 struct ct_writer {
-    uint32_t number; /* owner of its slots */
+    uint32_t number;  /* owner of its slots */
     uint32_t process; /* in which it has written; counted up by forks */
-    int closed;      /* lives on for its open handles */
+    int closed;       /* lives on for its open handles */
     uint64_t handles;
-    char *script;    /* category of members without a dot */
-    ct__slot sink;   /* where values go when there is no memory for a slot: nobody reads it */
+    char *script;  /* category of members without a dot */
+    ct__slot sink; /* where values go when there is no memory for a slot: nobody reads it */
     ct__histogram sink_histogram;
 };
 
@@ -35,8 +36,8 @@ struct ct_counter {
 static inline uint64_t ct__generation(uint64_t state) { return state >> 1; }
 static inline int ct__enabled(uint64_t state) { return (int)(state & 1); }
 
-/* Gives the handle its slot for the current generation, zeroed if it is the first call of it. Returns the state word that
- * it is resolved for. */
+/* Gives the handle its slot for the current generation, zeroed if it is the first call of it. Returns the state word
+ * that it is resolved for. */
 uint64_t ct__counter_resolve(ct_counter *counter);
 
 /* One handle of the writer less. With the lock held. */

@@ -3,9 +3,9 @@
  * sample.c: reading counters, and the arithmetic of two samples.
  *
  * A record is read inside its writer's sequence: an odd or changed sequence means again. The record is consistent in
- * itself; the buckets are read beside it, each one whole. A writer that stopped in the middle (its thread is gone, or it
- * is held up) is not waited for: after some tries the record is taken as it is. All slots must be of one generation: if
- * another one has begun meanwhile, everything is read again.
+ * itself; the buckets are read beside it, each one whole. A writer that stopped in the middle (its thread is gone, or
+ * it is held up) is not waited for: after some tries the record is taken as it is. All slots must be of one generation:
+ * if another one has begun meanwhile, everything is read again.
  */
 #include "sample.h"
 
@@ -15,7 +15,8 @@
 #include "codetimer.h"
 #include "registry.h"
 
-/* An update takes some ns, but its thread may lose the CPU in the middle: then rest between tries, half a second in all. */
+/* An update takes some ns, but its thread may lose the CPU in the middle: then rest between tries, half a second in
+ * all. */
 enum { TRIES = 200, RESTS = 5000 };
 
 enum { GENERATIONS = 100 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sample.h: floor 2, the values of one slot, copied and summed. For sample.c (this process) and view_sample.c (another).
+ * sample.h: floor 2, the values of one slot, copied and summed. For sample.c (this process) and view_sample.c
+ * (another).
  */
 #ifndef CT_SAMPLE_H
 #define CT_SAMPLE_H
@@ -56,8 +57,8 @@ static inline void ct__sample_start(ct_sample *sample, uint64_t state, int liste
     sample->min_ns = UINT64_MAX;
 }
 
-/* Buckets only ever grow, each by itself: what is counted here is at least what the record said before, and at most what it
- * says when it is read after this. The first histogram is copied, the others are added. */
+/* Buckets only ever grow, each by itself: what is counted here is at least what the record said before, and at most
+ * what it says when it is read after this. The first histogram is copied, the others are added. */
 static inline void ct__buckets_add(ct_sample *sample, const ct__histogram *histogram, int first) {
     if (first)
         for (size_t i = 0; i < CT__BUCKETS; i++) sample->buckets[i] = ct__get(&histogram->buckets[i]);

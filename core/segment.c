@@ -2,10 +2,11 @@
  *
  * segment.c: see segment.h. A bump allocator over reserved address space, with one list of freed pieces per class.
  *
- * Invariant: [0, used) has been handed out, [0, committed) is readable and writable, offset 0 is the header and therefore
- * never a piece. The first word of a freed piece holds the offset of the next. What the allocator knows lies outside of the
- * region: in a forked child the region still is the parent's, which goes on changing it, so nothing may be read there. The
- * child begins with an empty region, in which the chunks of its parent are islands that are hopped over.
+ * Invariant: [0, used) has been handed out, [0, committed) is readable and writable, offset 0 is the header and
+ * therefore never a piece. The first word of a freed piece holds the offset of the next. What the allocator knows lies
+ * outside of the region: in a forked child the region still is the parent's, which goes on changing it, so nothing may
+ * be read there. The child begins with an empty region, in which the chunks of its parent are islands that are hopped
+ * over.
  */
 #include "segment.h"
 
@@ -68,18 +69,27 @@ static size_t text_class(size_t size, size_t *rounded) {
     *rounded = TEXT_LEAST;
     while (*rounded < size) {
         *rounded *= 2;
-        class++;
+        class ++;
     }
     return class;
 }
 
 static size_t class_of(int piece, size_t size, size_t *rounded) {
     switch (piece) {
-    case CT__PIECE_CHUNK: *rounded = sizeof(ct__record) * CT__RECORDS_PER_CHUNK; return CT__PIECE_CHUNK;
-    case CT__PIECE_SLOT: *rounded = sizeof(ct__slot); return CT__PIECE_SLOT;
-    case CT__PIECE_HISTOGRAM: *rounded = sizeof(ct__histogram); return CT__PIECE_HISTOGRAM;
-    case CT__PIECE_MEMBERS: *rounded = sizeof(ct__members_area); return CT__PIECE_MEMBERS;
-    default: return CT__PIECE_TEXT + text_class(size, rounded);
+    case CT__PIECE_CHUNK:
+        *rounded = sizeof(ct__record) * CT__RECORDS_PER_CHUNK;
+        return CT__PIECE_CHUNK;
+    case CT__PIECE_SLOT:
+        *rounded = sizeof(ct__slot);
+        return CT__PIECE_SLOT;
+    case CT__PIECE_HISTOGRAM:
+        *rounded = sizeof(ct__histogram);
+        return CT__PIECE_HISTOGRAM;
+    case CT__PIECE_MEMBERS:
+        *rounded = sizeof(ct__members_area);
+        return CT__PIECE_MEMBERS;
+    default:
+        return CT__PIECE_TEXT + text_class(size, rounded);
     }
 }
 

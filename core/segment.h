@@ -2,11 +2,11 @@
  *
  * segment.h: floor 2, the layout in which counters lie in memory, and the memory itself.
  *
- * One region of address space is reserved once; it is filled from the front and never moves, so a writer may keep pointers
- * into it for ever. What lies in it refers to itself by offsets from the region's start, never by pointers, so that
- * another process can read a copy at any address. Freed pieces go to lists of their class and are used again; nothing is
- * handed back. Everything is fixed-width, naturally aligned, and written as relaxed atomics: on every supported system a
- * plain store.
+ * One region of address space is reserved once; it is filled from the front and never moves, so a writer may keep
+ * pointers into it for ever. What lies in it refers to itself by offsets from the region's start, never by pointers, so
+ * that another process can read a copy at any address. Freed pieces go to lists of their class and are used again;
+ * nothing is handed back. Everything is fixed-width, naturally aligned, and written as relaxed atomics: on every
+ * supported system a plain store.
  *
  *   header | pieces in the order of their making: chunks of 64 records, slots, histograms, texts
  *
@@ -28,17 +28,17 @@ enum { CT__RECORDS_PER_CHUNK = 64, CT__CHUNKS_MAX = 1024, CT__RECORDS_MAX = CT__
 enum { CT__LAYOUT_MAJOR = 1, CT__LAYOUT_MINOR = 0, CT__MEMBERS_MOST = 65536 };
 
 /* "CODETIMR", and a number that shows the byte order. */
-#define CT__MAGIC 0x524d495445444f43u
+#define CT__MAGIC  0x524d495445444f43u
 #define CT__ENDIAN 0x01020304u
 
-/* The members list. The process and its controllers write it without waiting for each other (a controller may be stopped
- * at any moment), so each side has texts of its own: two, of which it fills the one that nobody reads and then turns to it.
- * Controllers exclude each other by a lock of the file. The side with the higher number is in force; whoever writes takes
- * a number above both. */
+/* The members list. The process and its controllers write it without waiting for each other (a controller may be
+ * stopped at any moment), so each side has texts of its own: two, of which it fills the one that nobody reads and then
+ * turns to it. Controllers exclude each other by a lock of the file. The side with the higher number is in force;
+ * whoever writes takes a number above both. */
 enum { CT__BY_PROCESS, CT__BY_CONTROLLER };
 
 typedef struct ct__members_side {
-    ct__word state; /* (number * 2 + side) * 2 + which of the texts */
+    ct__word state;              /* (number * 2 + side) * 2 + which of the texts */
     _Atomic uint32_t lengths[2]; /* CT__NO_LIST: there is none */
     char texts[2][CT__MEMBERS_MOST];
 } ct__members_side;
@@ -63,15 +63,15 @@ typedef struct ct__header {
     ct__word size;         /* bytes of the file that are in use; what lies beyond is not published */
     ct__word listed, refused;
     char last_refused[256];
-    _Atomic uint32_t members_at; /* offset of the members area */
-    _Atomic uint32_t records;    /* ever used; published after they are filled */
+    _Atomic uint32_t members_at;             /* offset of the members area */
+    _Atomic uint32_t records;                /* ever used; published after they are filled */
     _Atomic uint32_t chunks[CT__CHUNKS_MAX]; /* offset of each chunk; 0: not there yet */
-    _Atomic uint32_t incomplete; /* 1: the file could not grow, so later counters are missing in it */
+    _Atomic uint32_t incomplete;             /* 1: the file could not grow, so later counters are missing in it */
     uint32_t spare[15];
 } ct__header;
 
-/* A definition, as a reader sees it. The texts change only while it is not listed. The state word is generation * 2 + enabled; generations only grow, also when the
- * record is used again for another counter. */
+/* A definition, as a reader sees it. The texts change only while it is not listed. The state word is generation * 2 +
+ * enabled; generations only grow, also when the record is used again for another counter. */
 typedef struct ct__record {
     ct__word state;
     _Atomic uint32_t listed; /* 0: removed, or free */

@@ -3,9 +3,9 @@
  * selection.c: the one members list that is in force in this process.
  *
  * Its text lies in the members area of the segment, where controllers can change it; every source only writes it there.
- * Whether a counter is enabled is a function of this text and its member alone. The parsed list is a private copy for the
- * version that was last read; a newer version is noticed when a counter is made, with the slow path of a measured call,
- * once a second, and by ct_poll. The first text is CODETIMER_MEASURE.
+ * Whether a counter is enabled is a function of this text and its member alone. The parsed list is a private copy for
+ * the version that was last read; a newer version is noticed when a counter is made, with the slow path of a measured
+ * call, once a second, and by ct_poll. The first text is CODETIMER_MEASURE.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,9 @@
  *
  * view.c: reading the segment of another process.
  *
- * Nothing in the file is trusted: every offset is checked against the length of the file before it is followed, every list is
- * bounded, and texts are lent as copies with lengths that were checked. The name of a record is copied between two looks at
- * its generation, because its memory may be given to another counter meanwhile.
+ * Nothing in the file is trusted: every offset is checked against the length of the file before it is followed, every
+ * list is bounded, and texts are lent as copies with lengths that were checked. The name of a record is copied between
+ * two looks at its generation, because its memory may be given to another counter meanwhile.
  */
 #include "view.h"
 

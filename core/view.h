@@ -27,8 +27,8 @@ struct ct_view {
     size_t key_room, help_room;
 };
 
-/* Bytes of the file: where they are mapped, else copied to "room". NULL: they do not lie inside. What is mapped may change at
- * any moment, so each word of it is read once and checked then. */
+/* Bytes of the file: where they are mapped, else copied to "room". NULL: they do not lie inside. What is mapped may
+ * change at any moment, so each word of it is read once and checked then. */
 static inline const void *ct__view_at(const ct_view *view, size_t offset, size_t size, void *room) {
     if (offset > view->file.size || size > view->file.size - offset) return NULL;
     if (view->file.map != NULL) return view->file.map + offset;

@@ -2,10 +2,10 @@
  *
  * view_sample.c: reading the values of a counter of another process.
  *
- * A record is read inside its writer's sequence. When its writer is in the way for too long, the last good values are given
- * and said to be such; when its process or its thread is gone, the record is taken as it is, and said to be unclean. Buckets
- * need no sequence: they only grow. All slots must be of one generation, else everything is read again. Lists are bounded,
- * and every offset is checked (view.h).
+ * A record is read inside its writer's sequence. When its writer is in the way for too long, the last good values are
+ * given and said to be such; when its process or its thread is gone, the record is taken as it is, and said to be
+ * unclean. Buckets need no sequence: they only grow. All slots must be of one generation, else everything is read
+ * again. Lists are bounded, and every offset is checked (view.h).
  */
 #include <stdlib.h>
 #include <string.h>

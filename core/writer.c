@@ -2,9 +2,9 @@
  *
  * writer.c: who writes, and where.
  *
- * A writer is what the host serialises: an interpreter under a global lock, a lua_State, a thread. Each has a slot of its own
- * per counter. A writer that goes away leaves its slots, with their values, to the next one that needs a slot of that
- * counter; what it may have left half-written is closed first.
+ * A writer is what the host serialises: an interpreter under a global lock, a lua_State, a thread. Each has a slot of
+ * its own per counter. A writer that goes away leaves its slots, with their values, to the next one that needs a slot
+ * of that counter; what it may have left half-written is closed first.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +13,9 @@
 #include "publish.h"
 #include "registry.h"
 
-static uint32_t writers;       /* numbers given out */
-static uint32_t active;        /* have written in this process, and are not closed */
-static uint32_t process = 1;   /* counted up by forks */
+static uint32_t writers;     /* numbers given out */
+static uint32_t active;      /* have written in this process, and are not closed */
+static uint32_t process = 1; /* counted up by forks */
 
 /* ---- slots ---- */
 

@@ -98,14 +98,15 @@ int ct__os_memory_commit(void *address, size_t size);
 void ct__os_lock(void);
 void ct__os_unlock(void);
 
-/* What is done in a forked child before anything else there can use the registry. One function; set before the first lock. */
+/* What is done in a forked child before anything else there can use the registry. One function; set before the first
+ * lock. */
 void ct__os_at_fork(void (*in_child)(void));
 
 /* What is done at a clean exit. */
 void ct__os_at_exit(void (*at_exit)(void));
 
-/* Puts zeroed private memory in place of what is mapped there. Returns 0 if there is none: then the memory reads as zeros
- * and must not be written. For a forked child: allocates nothing. */
+/* Puts zeroed private memory in place of what is mapped there. Returns 0 if there is none: then the memory reads as
+ * zeros and must not be written. For a forked child: allocates nothing. */
 int ct__os_memory_clear(void *address, size_t size);
 
 /* ---- shm_<os>.c ---- */
@@ -119,13 +120,14 @@ typedef struct ct__os_file {
  * else's to write. CT_OK, CT_EPERM, CT_ENOENT, CT_ENOTSUP. */
 int ct__os_shm_directory(int create, char *path, size_t size, char *reason, size_t reason_size);
 
-/* Makes the file complete with "size" bytes from "address", gives it the name, and maps it over that memory. The process holds
- * the file's lock as long as the mapping lasts; no descriptor stays open. CT_OK, CT_EXISTS (that name is taken: nothing was
- * done), CT_EFULL, CT_EPERM, CT_EOS. */
+/* Makes the file complete with "size" bytes from "address", gives it the name, and maps it over that memory. The
+ * process holds the file's lock as long as the mapping lasts; no descriptor stays open. CT_OK, CT_EXISTS (that name is
+ * taken: nothing was done), CT_EFULL, CT_EPERM, CT_EOS. */
 int ct__os_shm_publish(const char *path, void *address, size_t size, ct__os_file *file, char *reason,
                        size_t reason_size);
 
-/* Lengthens the file by "size" bytes at "offset" and maps them at "address". Checks that the path still leads to "file". */
+/* Lengthens the file by "size" bytes at "offset" and maps them at "address". Checks that the path still leads to
+ * "file". */
 int ct__os_shm_grow(const char *path, const ct__os_file *file, void *address, size_t offset, size_t size);
 
 /* 1 if there is anything under that name. */
@@ -161,8 +163,8 @@ int ct__os_view_copy(const ct__os_view *view, size_t offset, void *to, size_t si
 int ct__os_view_alive(const ct__os_view *view);
 int ct__os_view_linked(const ct__os_view *view, const char *path);
 
-/* The same file for a controller: mapped writable, with the controllers' lock held until it is closed. CT_OK, CT_ENOENT (it is
- * gone, or dead), CT_EPERM, CT_EOS. */
+/* The same file for a controller: mapped writable, with the controllers' lock held until it is closed. CT_OK, CT_ENOENT
+ * (it is gone, or dead), CT_EPERM, CT_EOS. */
 typedef struct ct__os_control {
     int fd;
     unsigned char *map;

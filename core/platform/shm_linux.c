@@ -3,9 +3,9 @@
  * shm_linux.c: the files in shared memory, from the side of the process that publishes.
  *
  * Invariants: a file is complete before it has a name; its space is reserved before it is used (a full tmpfs answers
- * ENOSPC, never SIGBUS); the owner's flock(2) belongs to the open file description, which the mapping keeps alive after the
- * descriptor is closed, so "locked" means "its process lives" (other systems end such a lock with the descriptor). The
- * folder is ours, mode 0700, and no link.
+ * ENOSPC, never SIGBUS); the owner's flock(2) belongs to the open file description, which the mapping keeps alive after
+ * the descriptor is closed, so "locked" means "its process lives" (other systems end such a lock with the descriptor).
+ * The folder is ours, mode 0700, and no link.
  */
 #define _GNU_SOURCE
 #include "platform.h"
@@ -78,7 +78,9 @@ int ct__os_shm_directory(int create, char *path, size_t size, char *reason, size
 static int explain(const char *what, char *reason, size_t reason_size) {
     int error = errno;
     snprintf(reason, reason_size, "%s: %s", what, strerror(error));
-    return error == ENOSPC || error == EDQUOT || error == EFBIG ? CT_EFULL : error == EACCES || error == EPERM ? CT_EPERM : CT_EOS;
+    return error == ENOSPC || error == EDQUOT || error == EFBIG ? CT_EFULL
+           : error == EACCES || error == EPERM                  ? CT_EPERM
+                                                                : CT_EOS;
 }
 
 static int folder_of(const char *path, char *folder, size_t size) {

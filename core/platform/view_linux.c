@@ -3,9 +3,9 @@
  * view_linux.c: the files in shared memory, from the side of readers and controllers.
  *
  * A reader opens without following links, looks at what it got, and maps it read-only. Root reading another user's file
- * copies by pread(2) instead: that user could shorten the file under the mapping, which is SIGBUS. Whether the owner lives
- * is asked by a shared lock that is given back at once. Controllers exclude each other by a record lock of the open file
- * description (fcntl(2), F_OFD_SETLKW), which ends with the controller, however it ends.
+ * copies by pread(2) instead: that user could shorten the file under the mapping, which is SIGBUS. Whether the owner
+ * lives is asked by a shared lock that is given back at once. Controllers exclude each other by a record lock of the
+ * open file description (fcntl(2), F_OFD_SETLKW), which ends with the controller, however it ends.
  */
 #define _GNU_SOURCE
 #include "platform.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * bench_view.c: what live counters cost. Prints, and asserts nothing: reading 10,000 counters of another process from the
- * second reading of an open view on, what publishing adds to a measured call, and bytes per counter and writer.
+ * bench_view.c: what live counters cost. Prints, and asserts nothing: reading 10,000 counters of another process from
+ * the second reading of an open view on, what publishing adds to a measured call, and bytes per counter and writer.
  */
 #define _GNU_SOURCE
 #include "live.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Guards switching a running process from others: two controllers at once leave one of the possible lists, and every text
- * that anybody reads meanwhile is one that somebody wrote; a controller that is killed at any moment harms nothing and the
- * next one goes on; a list acts on the very next call; and 65,536 members, with the rest refused and counted. Fails if the
- * controllers' lock is not taken, or outlives its holder.
+ * Guards switching a running process from others: two controllers at once leave one of the possible lists, and every
+ * text that anybody reads meanwhile is one that somebody wrote; a controller that is killed at any moment harms nothing
+ * and the next one goes on; a list acts on the very next call; and 65,536 members, with the rest refused and counted.
+ * Fails if the controllers' lock is not taken, or outlives its holder.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -118,7 +118,8 @@ static void test_two_controllers(void **unused) {
     printf("%d texts read meanwhile\n", read_until_ended(first, second));
     ct_view *view = open_target();
     assert_int_equal(ct_view_members(view, text, sizeof text, &length), CT_OK);
-    assert_true(is_of_one_letter(text, length) && (text[0] == 'a' + (ROUNDS - 1) % 5 || text[0] == 'f' + (ROUNDS - 1) % 5));
+    assert_true(is_of_one_letter(text, length) &&
+                (text[0] == 'a' + (ROUNDS - 1) % 5 || text[0] == 'f' + (ROUNDS - 1) % 5));
     assert_int_equal(ct_view_switch(view, "shop.member7", 12, 1), CT_OK);
     for (uint32_t i = 0; i < ct_view_end(view); i++) { /* the bits follow the text */
         assert_int_equal(ct_view_counter_at(view, i, &one), CT_OK);
@@ -286,8 +287,10 @@ static void test_many(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_controllers), cmocka_unit_test(test_controllers_and_the_process),
-        cmocka_unit_test(test_controllers_killed), cmocka_unit_test(test_next_call),
+        cmocka_unit_test(test_two_controllers),
+        cmocka_unit_test(test_controllers_and_the_process),
+        cmocka_unit_test(test_controllers_killed),
+        cmocka_unit_test(test_next_call),
         cmocka_unit_test(test_many),
     };
     unsetenv("CODETIMER_MEASURE");

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Guards publishing over the real system: what becomes of the file at exit, kill, fork and exec; that the death of a parent
- * is not hidden by a child; folders that are not ours alone; shared memory that is full, read-only, limited; programs that
- * close all descriptors, change their folder or have an odd umask; a cleaner. In every case the program counts on, and no
- * signal comes. Fails if a descriptor stays open, space is used before it is reserved, or a child keeps its parent's file.
+ * Guards publishing over the real system: what becomes of the file at exit, kill, fork and exec; that the death of a
+ * parent is not hidden by a child; folders that are not ours alone; shared memory that is full, read-only, limited;
+ * programs that close all descriptors, change their folder or have an odd umask; a cleaner. In every case the program
+ * counts on, and no signal comes. Fails if a descriptor stays open, space is used before it is reserved, or a child
+ * keeps its parent's file.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -293,7 +294,8 @@ static void check_growth_stops(void) {
     }
     CHECK(calls_of(live_counter("many.m999")) == 1);
     CHECK(segment_now().published && strstr(segment_now().reason, "could not grow") != NULL);
-    CHECK(live_calls(segment_now().path, "many/many.m0") == 1 && live_calls(segment_now().path, "many/many.m999") == -1);
+    CHECK(live_calls(segment_now().path, "many/many.m0") == 1 &&
+          live_calls(segment_now().path, "many/many.m999") == -1);
 }
 
 static void test_full(void **unused) {
@@ -348,7 +350,8 @@ static int open_descriptors(void) {
     return count;
 }
 
-/* A daemon: it closes everything, opens something else under the numbers, changes its folder and umask, and counts on. */
+/* A daemon: it closes everything, opens something else under the numbers, changes its folder and umask, and counts on.
+ */
 static void be_daemon(void) {
     char name[300], note[80];
     snprintf(note, sizeof note, "%s-note", live_folder);

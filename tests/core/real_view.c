@@ -2,8 +2,8 @@
  *
  * Guards reading a process at full speed from another one: a record is never inconsistent (every call is of 7 ns and an
  * error), buckets only grow, and their sum lies between the calls read before and after; over two seconds, or
- * CODETIMER_TEST_TEAR_SECONDS. And files that are none: links, pipes, folders, other users', shortened under the reader.
- * Fails if the sequence is not checked, a bucket is counted outside of it, or a foreign file is followed.
+ * CODETIMER_TEST_TEAR_SECONDS. And files that are none: links, pipes, folders, other users', shortened under the
+ * reader. Fails if the sequence is not checked, a bucket is counted outside of it, or a foreign file is followed.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>

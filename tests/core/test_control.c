@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Guards the members list in force and those who change it: the process, its environment, controllers. A list acts on the
- * next call and on counters made later; a text is never mixed, whoever writes when; the last writer wins, and the bits follow
- * the text even where a controller died half-way or the other side wrote meanwhile. Fails if the sides share a buffer, or if
- * a record that was given to another counter is switched by its old name.
+ * Guards the members list in force and those who change it: the process, its environment, controllers. A list acts on
+ * the next call and on counters made later; a text is never mixed, whoever writes when; the last writer wins, and the
+ * bits follow the text even where a controller died half-way or the other side wrote meanwhile. Fails if the sides
+ * share a buffer, or if a record that was given to another counter is switched by its old name.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Guards the language of members lists: the shared cases of tests/cases/members.tsv, positions and reasons of patterns that
- * are wrong, the texts that switching on and off makes, and that no pattern takes long. Fails if the first match wins, or if
- * a star stops at a dot.
+ * Guards the language of members lists: the shared cases of tests/cases/members.tsv, positions and reasons of patterns
+ * that are wrong, the texts that switching on and off makes, and that no pattern takes long. Fails if the first match
+ * wins, or if a star stops at a dot.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,10 +54,12 @@ static void test_cases(void **unused) {
     FILE *file = fopen(CASES "/members.tsv", "r");
     assert_non_null(file);
     while (fgets(line, sizeof line, file) != NULL) {
-        char *rest = line, *list = strsep(&rest, "\t"), *member = strsep(&rest, "\t"), *expected = strsep(&rest, "\t\n");
+        char *rest = line, *list = strsep(&rest, "\t"), *member = strsep(&rest, "\t"),
+             *expected = strsep(&rest, "\t\n");
         if (expected == NULL || strncmp(line, "# list", 6) == 0) continue;
         unquote(list);
-        if (selects(list, member) != (expected[0] == '1')) fail_msg("\"%s\" and \"%s\": not %s", list, member, expected);
+        if (selects(list, member) != (expected[0] == '1'))
+            fail_msg("\"%s\" and \"%s\": not %s", list, member, expected);
         seen++;
     }
     fclose(file);

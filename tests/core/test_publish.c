@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Guards publishing over scripted shared memory: the file appears with the first measured call and is complete; what is
- * refused, full or cannot grow is counted privately and says why; a deleted file is replaced by a single writer and given
- * up with several; a forked child starts from zero in a file of its own, takes nothing from its parent's, which may change
- * meanwhile, and goes on unmeasured where there is no memory. Fails if the child reads or writes the parent's region.
+ * refused, full or cannot grow is counted privately and says why; a deleted file is replaced by a single writer and
+ * given up with several; a forked child starts from zero in a file of its own, takes nothing from its parent's, which
+ * may change meanwhile, and goes on unmeasured where there is no memory. Fails if the child reads or writes the
+ * parent's region.
  */
 #include <setjmp.h>
 #include <stdarg.h>

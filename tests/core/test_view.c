@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Guards readers of a segment: nothing in it is trusted (any length, any header field, any word of it may be wild, and every
- * refusal says why); the values of a record belong together though it changes while it is read; a writer that is in the way
- * gives the last good values, one that is gone an unclean sample; a reset or a recycled record in the middle is noticed.
- * Fails if an offset is followed unchecked, or a sequence is ignored.
+ * Guards readers of a segment: nothing in it is trusted (any length, any header field, any word of it may be wild, and
+ * every refusal says why); the values of a record belong together though it changes while it is read; a writer that is
+ * in the way gives the last good values, one that is gone an unclean sample; a reset or a recycled record in the middle
+ * is noticed. Fails if an offset is followed unchecked, or a sequence is ignored.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -231,12 +231,18 @@ static void check_every_length(void) {
 
 static uint64_t wild(int kind, uint64_t was) {
     switch (kind) {
-    case 0: return 0;
-    case 1: return 1;
-    case 2: return UINT64_MAX;
-    case 3: return draw();
-    case 4: return was ^ (uint64_t)1 << draw() % 64;
-    default: return (was & UINT64_C(0xffffffff00000000)) | (draw() & 0xffff8);
+    case 0:
+        return 0;
+    case 1:
+        return 1;
+    case 2:
+        return UINT64_MAX;
+    case 3:
+        return draw();
+    case 4:
+        return was ^ (uint64_t)1 << draw() % 64;
+    default:
+        return (was & UINT64_C(0xffffffff00000000)) | (draw() & 0xffff8);
     }
 }
 
@@ -339,7 +345,8 @@ static void check_always_in_the_way(void) {
     interruptions = -1;
     uint64_t before = sample.time_ns;
     CHECK(ct_view_sample(view, 0, 1, &sample) == CT_EXISTS);
-    CHECK(sample.calls == 3 && sample.total_ns == 21 && sample.min_ns == 7 && sample.time_ns > before && sample.enabled);
+    CHECK(sample.calls == 3 && sample.total_ns == 21 && sample.min_ns == 7 && sample.time_ns > before &&
+          sample.enabled);
     CHECK(sample.buckets[ct__histogram_index(7)] > 3); /* they only grow */
     CHECK(ct_view_sample(fresh, 0, 1, &sample) == CT_EXISTS);
     CHECK(sample.calls == 0 && sample.min_ns == 0 && sample.total_ns == 0); /* none were ever good */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * fake_shm.c: see fake_shm.h. Each file is a memfd, so that its owner and its readers can map it as they would a real one.
+ * fake_shm.c: see fake_shm.h. Each file is a memfd, so that its owner and its readers can map it as they would a real
+ * one.
  */
 #define _GNU_SOURCE
 #include "fake_shm.h"
@@ -22,7 +23,8 @@ typedef struct entry {
     size_t size;
 } entry;
 
-#define FRESH {CT_OK, CT_OK, CT_OK, CT_OK, (size_t)1 << 30, 0, 0, 0, NULL, 77, 1234, 0, 0, 0, 0}
+#define FRESH                                                                                                          \
+    { CT_OK, CT_OK, CT_OK, CT_OK, (size_t)1 << 30, 0, 0, 0, NULL, 77, 1234, 0, 0, 0, 0 }
 
 fake_shm_state fake_shm = FRESH;
 

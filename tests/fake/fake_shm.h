@@ -2,8 +2,9 @@
  *
  * fake_shm.h: files in shared memory, forks and exits as a test scripts them.
  *
- * The files live in this process and have no folder: a name is all there is. A reader in the same process maps them, or reads
- * by copies, with a hook before each copy: what a writer does at that very moment can be scripted without threads.
+ * The files live in this process and have no folder: a name is all there is. A reader in the same process maps them, or
+ * reads by copies, with a hook before each copy: what a writer does at that very moment can be scripted without
+ * threads.
  */
 #ifndef FAKE_SHM_H
 #define FAKE_SHM_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * live.h: real segments for the tests over the real platform: a folder of their own in shared memory, and what lies in it.
+ * live.h: real segments for the tests over the real platform: a folder of their own in shared memory, and what lies in
+ * it.
  */
 #ifndef LIVE_H
 #define LIVE_H
@@ -17,7 +18,8 @@
 static char live_folder[64];
 
 static inline void live_make_folder(void) {
-    strcpy(live_folder, access("/dev/shm", W_OK) == 0 ? "/dev/shm/codetimer-test-XXXXXX" : "/tmp/codetimer-test-XXXXXX");
+    strcpy(live_folder,
+           access("/dev/shm", W_OK) == 0 ? "/dev/shm/codetimer-test-XXXXXX" : "/tmp/codetimer-test-XXXXXX");
     CHECK(mkdtemp(live_folder) != NULL);
     setenv("CODETIMER_DIR", live_folder, 1);
 }

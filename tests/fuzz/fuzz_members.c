@@ -2,9 +2,9 @@
  *
  * fuzz_members.c: members lists of any content (libFuzzer).
  *
- * The first byte says on or off; a list, a change of it and members to ask for follow, each ended by a NUL. Held against
- * the rule: after a switch the last pattern of the change that matches decides, else what the list said before. And a text
- * that was switched is one that can be read, twice the same switch changes nothing more.
+ * The first byte says on or off; a list, a change of it and members to ask for follow, each ended by a NUL. Held
+ * against the rule: after a switch the last pattern of the change that matches decides, else what the list said before.
+ * And a text that was switched is one that can be read, twice the same switch changes nothing more.
  */
 #include <stddef.h>
 #include <stdint.h>

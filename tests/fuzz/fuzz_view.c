@@ -2,8 +2,8 @@
  *
  * fuzz_view.c: a reader and a controller on a file of any content (libFuzzer, over the scripted platform).
  *
- * The first byte says how it is read: 1 by copies, 2 its process is dead, 4 zeros follow up to the size of a small segment.
- * Whatever the file says, nothing outside of it is touched, everything ends, and what is refused has a reason.
+ * The first byte says how it is read: 1 by copies, 2 its process is dead, 4 zeros follow up to the size of a small
+ * segment. Whatever the file says, nothing outside of it is touched, everything ends, and what is refused has a reason.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * seeds.c: writes the kept corpus of fuzz_view: small segments in which every list has an element. Layout as segment.h says;
- * the members area comes last, so that the zeros which fuzz_view appends complete it.
+ * seeds.c: writes the kept corpus of fuzz_view: small segments in which every list has an element. Layout as segment.h
+ * says; the members area comes last, so that the zeros which fuzz_view appends complete it.
  */
 #include <stdio.h>
 #include <string.h>
