@@ -82,6 +82,13 @@ def test_paths_and_pids_select(folder, worker):
     assert run(folder, "top", "--interval", "0.1", "--pid", os.getpid()).returncode == 1
 
 
+def test_what_is_switched_off_is_hidden(folder, worker):
+    assert run(folder, "disable", worker.pid, "shop.once").returncode == 0
+    keys = [row["key"] for row in json.loads(run(folder, "top", "--json", "--interval", "0.1").stdout)["rows"]]
+    assert "shop/shop.once" not in keys and "shop/shop.handle" in keys
+    assert "shop/shop.once" in run(folder, "list", worker.pid).stdout
+
+
 def test_nothing_to_show_says_so(folder):
     result = run(folder, "top", "--interval", "0.1")
     assert result.returncode == 1

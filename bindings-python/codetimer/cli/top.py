@@ -85,7 +85,8 @@ def selection(text: str) -> paths.Path:
 
 
 def _select(rows: Sequence[Row], wanted: Sequence[paths.Path]) -> list[Row]:
-    return [row for row in rows if not wanted or any(path.matches(row.key) for path in wanted)]
+    """Those that are switched on (`list PID` shows the others too), and named if there are names."""
+    return [row for row in rows if row.enabled and (not wanted or any(path.matches(row.key) for path in wanted))]
 
 
 # ---- once ----
