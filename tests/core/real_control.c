@@ -140,6 +140,7 @@ static void test_controllers_and_the_process(void **unused) {
     pid_t child = fork();
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        child_may_leak();
         publish();
         if (write(up[1], "r", 1) != 1) exit(1);
         change();
@@ -224,6 +225,7 @@ static void test_next_call(void **unused) {
     pid_t pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        child_may_leak();
         call_for_ever();
         exit(0);
     }

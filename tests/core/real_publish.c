@@ -198,6 +198,7 @@ static void exec_self(void) {
 }
 
 static void be_again(void) {
+    child_may_leak();
     call_twice();
     CHECK(live_count(CT_SEGMENT_LIVE, NULL) == 1 && live_count(CT_SEGMENT_DEAD, NULL) == 0);
     CHECK(segment_now().published && strcmp(strrchr(segment_now().path, '-'), "-0") == 0);
@@ -235,7 +236,7 @@ static void be_daemon(void) {
     CHECK(file != NULL && chmod(note, 0600) == 0 && chdir("/") == 0);
     memset(name, 'x', sizeof name - 1);
     for (int i = 0; i < 5000; i++) {
-        sprintf(name + 290, "%d", i);
+        snprintf(name + 280, 20, "%d", i);
         ct_counter *counter = live_counter(name);
         live_call(counter);
     }

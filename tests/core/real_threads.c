@@ -107,7 +107,7 @@ static void test_everything(void **unused) {
     for (int i = 0; i < WRITERS; i++) pthread_join(writers[i], NULL);
     atomic_store(&stop, 1);
     for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
-    ct_counter *exact = live_counter("exact"), *busy = NULL;
+    ct_counter *exact = NULL, *busy = NULL;
     ct_writer *writer = open_writer();
     assert_int_equal(ct_counter_find(writer, "threads/exact", &exact), CT_OK);
     ct_counter_sample(exact, &sample);
@@ -115,6 +115,9 @@ static void test_everything(void **unused) {
     assert_int_equal(ct_counter_find(writer, "threads/busy", &busy), CT_OK);
     ct_counter_sample(busy, &sample);
     assert_true(sample.calls <= WRITERS * CALLS && sample.in_flight == 0);
+    ct_counter_close(exact);
+    ct_counter_close(busy);
+    ct_writer_close(writer);
 }
 
 int main(void) {
