@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# system.sh GROUP...: sees to it that the tools of the named groups are on this machine (base, lint, valgrind).
+# system.sh GROUP...: sees to it that the tools of the named groups are on this machine (base, lint, valgrind, prometheus).
 #
 # Each tool is probed by using it, so it does not matter where it came from. Only what is missing is installed, with
 # apt-get, as root or through sudo without a password. Nothing is ever asked: where that is not possible, the command
@@ -49,6 +49,9 @@ need_lint() {
     need gcc-mingw-w64-x86-64 has x86_64-w64-mingw32-gcc
     need lua-check has luacheck
 }
+
+# A service, so only continuous integration installs it; elsewhere its tests say that they are skipped.
+need_prometheus() { need prometheus has prometheus; }
 
 need_valgrind() { need "valgrind libc6-dbg" has valgrind; }
 
