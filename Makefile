@@ -231,7 +231,7 @@ PRELOAD = LD_PRELOAD=$(shell $(CC) -print-file-name=libasan.so):$(shell $(CC) -p
 ASAN_PYTHON = $(ASAN) run-python VERSIONS=$(firstword $(VERSIONS)) \
 	WRAPPER='env PYTHONMALLOC=malloc $(PRELOAD) $(SANITIZER_ENV)$(1)'
 LEAK_TESTS := $(wildcard tests/python/test_leaks*.py)
-.PHONY: sanitize run-threads valgrind coverage
+.PHONY: sanitize valgrind coverage
 sanitize: build ## C, Lua and Python tests under the sanitizers for addresses, undefined behaviour, leaks, threads
 	$(NEW_TALLY)
 	@$(ASAN) run-c WRAPPER='env $(SANITIZER_ENV)'
@@ -241,13 +241,6 @@ sanitize: build ## C, Lua and Python tests under the sanitizers for addresses, u
 	    SUITE="sanitized, leaks, "
 	@$(MAKE) run-threads
 	$(SUM)
-
-# The counters of several threads. The sanitizer does not model fences (a warning says so): it may see too much, never
-# too little.
-run-threads:
-	@mkdir -p $(B)/tsan && $(CC) -std=c11 -g -O1 -w -fsanitize=thread $(TEST_FLAGS) $(CORE) $(PLATFORM) \
-	    tests/core/real_counters.c -o $(B)/tsan/real_counters -lcmocka $(LIBS) || true
-	@tests/tally run cmocka "threads C real_counters" $(B)/tsan/real_counters
 
 valgrind: setup-base ## the C tests under valgrind
 	@tests/setup/system.sh valgrind

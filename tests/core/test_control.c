@@ -248,6 +248,17 @@ static void check_damaged_pattern_is_skipped(void) {
     CHECK(switch_on("\\y") == CT_OK && counts(b) && list_is("shop.b"));
 }
 
+static void check_hits(void) {
+    ct_members *list;
+    publish();
+    open_counter("shop.c");
+    CHECK(ct_members_parse("shop.*;!shop.b;none;\\x", 23, &list) == CT_OK);
+    const uint64_t expected[] = {3, 1, 0, 0};
+    for (size_t i = 0; i < 4; i++) CHECK(ct_members_pattern_hits(ct_members_at(list, i)) == expected[i]);
+    CHECK(ct_counter_remove(a) == CT_OK && ct_members_pattern_hits(ct_members_at(list, 0)) == 2);
+    ct_members_free(list);
+}
+
 #define SCENARIO(name)                                                                                                 \
     static void test_##name(void **unused) {                                                                           \
         (void)unused;                                                                                                  \
@@ -266,6 +277,7 @@ SCENARIO(both_sides)
 SCENARIO(process_overtakes_controller)
 SCENARIO(recycled_while_switched)
 SCENARIO(damaged_pattern_is_skipped)
+SCENARIO(hits)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -281,6 +293,7 @@ int main(void) {
         cmocka_unit_test(test_process_overtakes_controller),
         cmocka_unit_test(test_recycled_while_switched),
         cmocka_unit_test(test_damaged_pattern_is_skipped),
+        cmocka_unit_test(test_hits),
     };
     unsetenv("CODETIMER_MEASURE");
     return cmocka_run_group_tests(tests, NULL, NULL);

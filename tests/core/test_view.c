@@ -81,6 +81,23 @@ static void check_values_by_copies(void) {
     check_values();
 }
 
+/* One key in two segments of a process. */
+static void check_sums(void) {
+    ct_sample sum, more, none = {.generation = 1, .min_ns = 99};
+    publish();
+    ct_view *view = open_view();
+    CHECK(ct_view_sample(view, 0, 1, &sum) == CT_OK && ct_view_sample(view, 1, 1, &more) == CT_OK);
+    uint64_t generation = sum.generation;
+    ct_sample_add(&sum, &more);
+    CHECK(sum.calls == 4 && sum.total_ns == 26 && sum.errors == 1 && sum.min_ns == 5 && sum.max_ns == 7);
+    CHECK(sum.buckets[ct__histogram_index(5)] == 1 && sum.generation == generation + more.generation && sum.enabled);
+    ct_sample_add(&sum, &none);
+    CHECK(sum.calls == 4 && sum.min_ns == 5);
+    ct_sample_add(&none, &more);
+    CHECK(none.calls == 1 && none.min_ns == 5 && none.max_ns == 5);
+    ct_view_close(view);
+}
+
 static void check_names(void) {
     ct_view_counter one;
     static char huge[65536];
@@ -267,6 +284,7 @@ static void check_recycled_while_read(void) {
 
 SCENARIO(values)
 SCENARIO(values_by_copies)
+SCENARIO(sums)
 SCENARIO(names)
 SCENARIO(file_gone)
 SCENARIO(listing)
@@ -281,6 +299,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_values_by_copies),
+        cmocka_unit_test(test_sums),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_file_gone),
         cmocka_unit_test(test_listing),
