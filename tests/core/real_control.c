@@ -130,6 +130,45 @@ static void test_two_controllers(void **unused) {
     assert_int_equal(live_end(child, 0), 0);
 }
 
+/* Each adds patterns of its own to what it finds: none may get lost. */
+static void add_patterns(char letter) {
+    char pattern[16];
+    ct_view *view = open_target();
+    for (int i = 0; i < ROUNDS; i++) {
+        snprintf(pattern, sizeof pattern, "%c%d", letter, i);
+        CHECK(ct_view_switch(view, pattern, strlen(pattern), 1) == CT_OK);
+    }
+    ct_view_close(view);
+}
+
+static void test_nothing_lost(void **unused) {
+    (void)unused;
+    char text[6000];
+    size_t length, patterns = 0;
+    pid_t pids[2];
+    live_child child = live_start(publish);
+    find_target();
+    fflush(NULL);
+    for (int i = 0; i < 2; i++) {
+        pids[i] = fork();
+        if (pids[i] != 0) continue;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        add_patterns((char)('a' + i));
+        _exit(0);
+    }
+    for (int i = 0; i < 2; i++) {
+        int status = -1;
+        waitpid(pids[i], &status, 0);
+        assert_int_equal(status, 0);
+    }
+    ct_view *view = open_target();
+    assert_int_equal(ct_view_members(view, text, sizeof text, &length), CT_OK);
+    ct_view_close(view);
+    for (size_t i = 0; i < length; i++) patterns += text[i] == ';';
+    assert_int_equal(patterns, 2 * ROUNDS); /* "*" stands before them */
+    assert_int_equal(live_end(child, 0), 0);
+}
+
 /* Meanwhile the process changes its own list some hundred times. */
 static void test_controllers_and_the_process(void **unused) {
     (void)unused;
@@ -290,6 +329,7 @@ static void test_many(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_controllers),
+        cmocka_unit_test(test_nothing_lost),
         cmocka_unit_test(test_controllers_and_the_process),
         cmocka_unit_test(test_controllers_killed),
         cmocka_unit_test(test_next_call),
