@@ -12,17 +12,18 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+NO_TEXT = ("build/", ".git/", "tests/fuzz/corpus/")
 findings: list[str] = []
 
 
 def files(*suffixes: str, under: str = "") -> list[Path]:
-    """The project's files, relative to its root: what git tracks or would track; without git, all but build/."""
+    """The project's text files, relative to its root: what git tracks or would track; without git, all but build/."""
     command = ["git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard"]
     try:
         listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     except (OSError, subprocess.CalledProcessError):
         listed = [str(path.relative_to(ROOT)) for path in ROOT.rglob("*") if path.is_file()]
-    paths = [Path(name) for name in sorted(set(listed)) if not name.startswith(("build/", ".git/"))]
+    paths = [Path(name) for name in sorted(set(listed)) if not name.startswith(NO_TEXT)]
     paths = [path for path in paths if path.as_posix().startswith(under) and (ROOT / path).is_file()]
     return [path for path in paths if not suffixes or path.suffix in suffixes]
 
