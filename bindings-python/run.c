@@ -116,11 +116,9 @@ static PyObject *conclude(ctpy_state *state, const ctpy_call *call, ct_run *run,
     return NULL;
 }
 
-static PyObject *run_call(ctpy_state *state, const ctpy_call *call) {
+static PyObject *run_block(ctpy_state *state, const ctpy_call *call, const ctpy_block *block) {
     const ct_time_options options = {sizeof options, (size_t)PyBytes_GET_SIZE(call->encoded)};
-    PyObject *block;
     ct_run *run;
-    if (ctpy_block_prepare(state, call->fn, &block) < 0) return NULL;
     int status = ct_time_begin(PyBytes_AS_STRING(call->encoded), call->n, &options, &run);
     if (status != CT_OK) return report_status(status);
     if (call->is_generator)
@@ -130,8 +128,16 @@ static PyObject *run_call(ctpy_state *state, const ctpy_call *call) {
         ct_run_free(run);
         return NULL;
     }
-    (void)ctpy_loop(run, call->fn, block); /* its exception stays set */
+    (void)ctpy_loop(state, run, call->fn, block); /* its exception stays set */
     return conclude(state, call, run, &before);
+}
+
+static PyObject *run_call(ctpy_state *state, const ctpy_call *call) {
+    ctpy_block block;
+    if (ctpy_block_prepare(state, call->fn, &block) < 0) return NULL;
+    PyObject *result = run_block(state, call, &block);
+    ctpy_block_clear(&block);
+    return result;
 }
 
 PyObject *ctpy_time(PyObject *module, PyObject *args, PyObject *kwargs) {

@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 import traceback
+import warnings
 
 import codetimer
 import pytest
@@ -167,8 +168,13 @@ except KeyboardInterrupt:
 """
 
 
+# Calls of nanoseconds, then of milliseconds.
+TURNS_SLOW = "itertools.chain(itertools.repeat(0, 10**6), map(sum, itertools.repeat(range(400_000)))).__next__"
+
+
 @pytest.mark.parametrize(
-    "fn", ["counter.__next__", "lambda: None", "memoryview(bytes(10**6)).tobytes", "lambda: sum(range(1000))"]
+    "fn",
+    ["counter.__next__", "lambda: None", "memoryview(bytes(10**6)).tobytes", "lambda: sum(range(1000))", TURNS_SLOW],
 )
 def test_ctrl_c_arrives_at_once(fn, script, capsys):
     latencies = []
@@ -181,6 +187,23 @@ def test_ctrl_c_arrives_at_once(fn, script, capsys):
     with capsys.disabled():
         print(f" {min(latencies) * 1000:.1f} ms", end="")
     assert min(latencies) < 0.05
+
+
+def test_all_calls_come_from_one_place():
+    """As in a loop: what is shown once for each place that calls fn is shown once in a run, and again in the next."""
+
+    def fn():
+        frame = sys._getframe(1)
+        places.add((frame.f_code.co_filename, frame.f_lineno, id(frame.f_globals)))
+        warnings.warn("mine", UserWarning, stacklevel=2)
+
+    places = set()
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("default")
+        codetimer.time("", 1000, fn)
+        assert (len(shown), len(places)) == (1, 1)
+        codetimer.time("", 1, fn)
+        assert len(shown) == 2
 
 
 def test_figures_agree():
