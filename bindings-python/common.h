@@ -46,15 +46,18 @@ static inline ctpy_state *ctpy_get_state(PyObject *module) { return (ctpy_state 
 /* ---- arguments.c: each sets TypeError or ValueError, with the value and what is accepted, and returns -1 ---- */
 
 typedef struct ctpy_call {
-    PyObject *name;    /* str, borrowed */
-    PyObject *encoded; /* bytes, owned: the name as UTF-8, lone surrogates as \udc80 */
+    PyObject *name;    /* str */
+    PyObject *encoded; /* bytes: the name as UTF-8, lone surrogates as \udc80 */
     int64_t n;
-    PyObject *fn; /* borrowed */
+    PyObject *fn;
     int is_generator;
-    PyObject *file; /* borrowed, NULL: sys.stdout when the run has ended */
+    PyObject *file; /* NULL: sys.stdout when the run has ended */
 } ctpy_call;
 
+/* The objects of "call" are owned: kwargs may be a dict of the caller, and what runs meanwhile (fn, an __index__, a
+ * __repr__) may empty it. ctpy_call_clear drops them, also after a refusal. */
 int ctpy_parse_call(PyObject *args, PyObject *kwargs, ctpy_call *call);
+void ctpy_call_clear(ctpy_call *call);
 int ctpy_parse_priority(PyObject *value, const char **level);
 int ctpy_parse_cpu(PyObject *value, int *cpu);
 

@@ -142,8 +142,8 @@ static PyObject *run_call(ctpy_state *state, const ctpy_call *call) {
 
 PyObject *ctpy_time(PyObject *module, PyObject *args, PyObject *kwargs) {
     ctpy_call call;
-    if (ctpy_parse_call(args, kwargs, &call) < 0) return NULL;
-    PyObject *result = run_call(ctpy_get_state(module), &call);
-    Py_DECREF(call.encoded);
+    PyObject *result = NULL;
+    if (ctpy_parse_call(args, kwargs, &call) == 0) result = run_call(ctpy_get_state(module), &call);
+    ctpy_call_clear(&call);
     return result;
 }
