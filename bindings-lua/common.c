@@ -13,14 +13,22 @@ int ct__lua_fail(lua_State *L, int status) {
     return 3;
 }
 
-/* The first bytes of a string are enough to recognise it. */
+/* The first bytes of a string are enough to recognise it. A NUL is shown as \0: it would end the message. */
 static void push_quoted(lua_State *L, int index) {
     enum { SHOWN = 32 };
     size_t length;
     const char *text = lua_tolstring(L, index, &length);
-    lua_pushlstring(L, text, length < SHOWN ? length : SHOWN);
-    lua_pushfstring(L, length > SHOWN ? "the string \"%s...\"" : "the string \"%s\"", lua_tostring(L, -1));
-    lua_remove(L, -2);
+    luaL_Buffer buffer;
+    luaL_buffinit(L, &buffer);
+    luaL_addstring(&buffer, "the string \"");
+    for (size_t i = 0; i < length && i < SHOWN; i++) {
+        if (text[i] != '\0')
+            luaL_addchar(&buffer, text[i]);
+        else
+            luaL_addstring(&buffer, "\\0");
+    }
+    luaL_addstring(&buffer, length > SHOWN ? "...\"" : "\"");
+    luaL_pushresult(&buffer);
 }
 
 const char *ct__lua_describe(lua_State *L, int index) {
@@ -46,6 +54,13 @@ const char *ct__lua_describe(lua_State *L, int index) {
     return lua_tostring(L, -1);
 }
 
+int ct__lua_is(lua_State *L, int index, const char *text) {
+    if (lua_type(L, index) != LUA_TSTRING) return 0;
+    size_t length;
+    const char *seen = lua_tolstring(L, index, &length);
+    return length == strlen(text) && memcmp(seen, text, length) == 0;
+}
+
 lua_Integer ct__lua_check_count(lua_State *L, int arg, int index, const char *what, lua_Integer most) {
     int whole = 0;
     lua_Integer value = 0;
@@ -65,9 +80,9 @@ void ct__lua_check_callable(lua_State *L, int arg, int index) {
     lua_pop(L, 1);
 }
 
-static int is_listed(const char *name, const char *const *names) {
+static int is_listed(lua_State *L, int index, const char *const *names) {
     for (; *names != NULL; names++)
-        if (strcmp(name, *names) == 0) return 1;
+        if (ct__lua_is(L, index, *names)) return 1;
     return 0;
 }
 
@@ -75,7 +90,7 @@ int ct__lua_check_options(lua_State *L, int arg, const char *const *names) {
     if (lua_isnoneornil(L, arg)) return 0;
     luaL_checktype(L, arg, LUA_TTABLE);
     for (lua_pushnil(L); lua_next(L, arg) != 0; lua_pop(L, 1)) {
-        if (lua_type(L, -2) == LUA_TSTRING && is_listed(lua_tostring(L, -2), names)) continue;
+        if (is_listed(L, -2, names)) continue;
         luaL_argerror(L, arg, lua_pushfstring(L, "unknown option: %s", ct__lua_describe(L, -2)));
     }
     return 1;

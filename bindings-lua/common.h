@@ -29,6 +29,9 @@ int ct__lua_fail(lua_State *L, int status);
 /* Pushes a short description of a refused value: "2.5", "the string \"7\"", "a table". Returns it. */
 const char *ct__lua_describe(lua_State *L, int index);
 
+/* 1 if the value at "index" is this string, to its last byte (Lua's may hold NULs). */
+int ct__lua_is(lua_State *L, int index, const char *text);
+
 /* Reads a number with an exact integer value >= 0; another value raises an argument error that begins with "what". */
 lua_Integer ct__lua_check_count(lua_State *L, int arg, int index, const char *what, lua_Integer most);
 
@@ -77,8 +80,10 @@ int ct__lua_flush_file(lua_State *L, int file);
 /* Pushes an empty result; the caller puts the C result into it. */
 ct_result **ct__lua_new_result(lua_State *L);
 ct_result *ct__lua_check_result(lua_State *L, int index);
-/* Pushes the report block. */
-void ct__lua_push_report(lua_State *L, const ct_result *result, int color);
+/* NULL for another value; the place is empty before the run has ended, and after __gc. */
+ct_result **ct__lua_test_result(lua_State *L, int index);
+/* Pushes the report block of the result at "index". */
+void ct__lua_push_report(lua_State *L, int index, int color);
 /* The result at "index" becomes the last one. Allocates nothing. */
 void ct__lua_set_last_result(lua_State *L, int index);
 void ct__lua_result_open(lua_State *L);

@@ -16,7 +16,9 @@ static ct_environment *check_environment(lua_State *L) {
     return *box;
 }
 
-static void push_priority(lua_State *L, const ct_priority *priority) {
+/* In these three a copy is read: what is pushed may set off a finalizer, and that could free the environment. */
+static void push_priority(lua_State *L, const ct_environment *environment) {
+    const ct_priority copy = *environment->priority, *priority = &copy;
     lua_createtable(L, 0, 9);
     ct__lua_set_text(L, "requested", priority->requested);
     ct__lua_set_text(L, "status", ct_status_name(priority->status));
@@ -27,6 +29,16 @@ static void push_priority(lua_State *L, const ct_priority *priority) {
     ct__lua_set_text(L, "effective", priority->effective);
     ct__lua_set_text(L, "scope", priority->scope);
     ct__lua_set_text(L, "reason", priority->reason);
+}
+
+static void push_clock(lua_State *L, const ct_environment *environment) {
+    const ct_clock clock = environment->clock;
+    ct__lua_push_clock(L, &clock);
+}
+
+static void push_cycles(lua_State *L, const ct_environment *environment) {
+    const ct_cycles cycles = environment->cycles;
+    ct__lua_push_cycles(L, &cycles);
 }
 
 static int environment_restore(lua_State *L) {
@@ -44,14 +56,13 @@ static int environment_close(lua_State *L) {
 
 static int environment_index(lua_State *L) {
     const ct_environment *environment = check_environment(L);
-    const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
-    if (strcmp(name, "priority") == 0)
-        push_priority(L, environment->priority);
-    else if (strcmp(name, "clock") == 0)
-        ct__lua_push_clock(L, &environment->clock);
-    else if (strcmp(name, "cycles") == 0)
-        ct__lua_push_cycles(L, &environment->cycles);
-    else if (strcmp(name, "restore") == 0)
+    if (ct__lua_is(L, 2, "priority"))
+        push_priority(L, environment);
+    else if (ct__lua_is(L, 2, "clock"))
+        push_clock(L, environment);
+    else if (ct__lua_is(L, 2, "cycles"))
+        push_cycles(L, environment);
+    else if (ct__lua_is(L, 2, "restore"))
         lua_pushcfunction(L, environment_restore);
     else
         lua_pushnil(L);
@@ -59,11 +70,10 @@ static int environment_index(lua_State *L) {
 }
 
 static int environment_tostring(lua_State *L) {
-    const ct_environment *environment = check_environment(L);
     luaL_Buffer buffer;
-    size_t length = ct_environment_format(environment, NULL, 0);
-    char *text = luaL_buffinitsize(L, &buffer, length + 1);
-    ct_environment_format(environment, text, length + 1);
+    size_t length = ct_environment_format(check_environment(L), NULL, 0);
+    char *text = luaL_buffinitsize(L, &buffer, length + 1); /* may set off a finalizer that frees it */
+    ct_environment_format(check_environment(L), text, length + 1);
     luaL_pushresultsize(&buffer, length);
     return 1;
 }
@@ -75,11 +85,20 @@ static int environment_gc(lua_State *L) {
     return 0;
 }
 
+static void refuse_level(lua_State *L, int index) {
+    luaL_argerror(L, 1,
+                  lua_pushfstring(L, "priority must be \"high\", \"highest\", \"realtime\" or false, got %s",
+                                  ct__lua_describe(L, index)));
+}
+
 /* nil means "high", false means: leave the priority alone. Pushes what holds the text. */
 static const char *check_level(lua_State *L, int options) {
     if (!options || lua_getfield(L, 1, "priority") == LUA_TNIL) return "high";
     if (lua_isboolean(L, -1) && !lua_toboolean(L, -1)) return NULL;
-    if (lua_type(L, -1) == LUA_TSTRING) return lua_tostring(L, -1);
+    if (lua_type(L, -1) == LUA_TSTRING) {
+        if (strlen(lua_tostring(L, -1)) != lua_rawlen(L, -1)) refuse_level(L, -1);
+        return lua_tostring(L, -1);
+    }
     luaL_argerror(L, 1, lua_pushfstring(L, "priority must be a string or false, got %s", ct__lua_describe(L, -1)));
     return NULL;
 }
@@ -91,6 +110,8 @@ static int check_cpu(lua_State *L, int options) {
 
 int ct__lua_initialize(lua_State *L) {
     static const char *const names[] = {"priority", "cpu", NULL};
+    enum { LEVEL = 2 };
+    lua_settop(L, 1);
     int options = ct__lua_check_options(L, 1, names);
     const char *level = check_level(L, options);
     int cpu = check_cpu(L, options);
@@ -98,10 +119,7 @@ int ct__lua_initialize(lua_State *L) {
     *box = NULL;
     luaL_setmetatable(L, ENVIRONMENT_TYPE);
     int status = ct_initialize(level, cpu, box);
-    if (status == CT_EINVAL)
-        luaL_argerror(L, 1,
-                      lua_pushfstring(L, "priority must be \"high\", \"highest\", \"realtime\" or false, got \"%s\"",
-                                      level != NULL ? level : "false"));
+    if (status == CT_EINVAL) refuse_level(L, LEVEL);
     return status == CT_OK ? 1 : ct__lua_fail(L, status);
 }
 

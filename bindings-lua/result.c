@@ -5,8 +5,6 @@
  */
 #include "common.h"
 
-#include <string.h>
-
 #define RESULT_TYPE "codetimer.Result"
 
 static const char last_key = 0; /* the last result, or false */
@@ -100,6 +98,8 @@ ct_result *ct__lua_check_result(lua_State *L, int index) {
     return *box;
 }
 
+ct_result **ct__lua_test_result(lua_State *L, int index) { return luaL_testudata(L, index, RESULT_TYPE); }
+
 static int result_to_dict(lua_State *L) {
     const ct_result *result = ct__lua_check_result(L, 1);
     lua_createtable(L, 0, FIELDS);
@@ -112,19 +112,18 @@ static int result_to_dict(lua_State *L) {
 
 static int result_index(lua_State *L) {
     const ct_result *result = ct__lua_check_result(L, 1);
-    const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
     for (int i = 0; i < FIELDS; i++) {
-        if (strcmp(name, fields[i].name) != 0) continue;
+        if (!ct__lua_is(L, 2, fields[i].name)) continue;
         fields[i].push(L, result);
         return 1;
     }
-    if (strcmp(name, "to_dict") != 0) return 0;
+    if (!ct__lua_is(L, 2, "to_dict")) return 0;
     lua_pushcfunction(L, result_to_dict);
     return 1;
 }
 
 static int result_tostring(lua_State *L) {
-    ct__lua_push_report(L, ct__lua_check_result(L, 1), 0);
+    ct__lua_push_report(L, 1, 0);
     return 1;
 }
 
@@ -135,12 +134,14 @@ static int result_gc(lua_State *L) {
     return 0;
 }
 
-void ct__lua_push_report(lua_State *L, const ct_result *result, int color) {
+/* The buffer may set off a finalizer, and that could free the result. */
+void ct__lua_push_report(lua_State *L, int index, int color) {
     ct_report_options options = {sizeof options, color, ct_report_ascii(), 0};
     luaL_Buffer buffer;
-    size_t length = ct_report_format(result, &options, NULL, 0);
+    index = lua_absindex(L, index);
+    size_t length = ct_report_format(ct__lua_check_result(L, index), &options, NULL, 0);
     char *text = luaL_buffinitsize(L, &buffer, length + 1);
-    ct_report_format(result, &options, text, length + 1);
+    ct_report_format(ct__lua_check_result(L, index), &options, text, length + 1);
     luaL_pushresultsize(&buffer, length);
 }
 

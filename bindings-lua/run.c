@@ -13,7 +13,9 @@
  * counts for nothing, but takes an eighth more than a plain loop over a C function.)
  *
  * Invariant: run->run is NULL before begin and after the end; in_chunk is 1 exactly while the clock runs; the sentinels
- * are armed exactly while "armed" is 1.
+ * are armed exactly while "armed" is 1. What lies on the stack or in user values is not ours alone: through the debug
+ * library fn can take the run, end it (__close, __gc) or put another value in its place. So everything is checked when
+ * it is taken up again.
  */
 #include "common.h"
 
@@ -54,11 +56,17 @@ typedef struct lua_run {
 enum { RUN_MADE = 1, RUN_RESULT, RUN_FILE, RUN_VALUES = RUN_FILE }; /* user values of a run */
 enum { NAME = 1, N, FN, FILE_, RUN, RESULT };                       /* the stack of time */
 
+static lua_run *check_run(lua_State *L, int index) {
+    lua_run *run = luaL_checkudata(L, index, RUN_TYPE);
+    if (run->run == NULL) luaL_error(L, "the run has been ended from outside");
+    return run;
+}
+
 /* ---- what the loop calls ---- */
 
 /* watch(run, closure): the last thing before the first chunk, so that nothing of ours is collected during the run. */
 static int watch_run(lua_State *L) {
-    lua_run *run = lua_touserdata(L, 1);
+    lua_run *run = check_run(L, 1);
     lua_setiuservalue(L, 1, RUN_MADE);
     ct__lua_gc_settle(L);
     run->collecting = lua_gc(L, LUA_GCISRUNNING, 0);
@@ -68,7 +76,7 @@ static int watch_run(lua_State *L) {
 
 /* for k in next, run */
 static int next_chunk(lua_State *L) {
-    lua_run *run = lua_touserdata(L, 1);
+    lua_run *run = check_run(L, 1);
     uint64_t k;
     run->in_chunk = ct_time_next(run->run, &k);
     run->complete = !run->in_chunk;
@@ -78,13 +86,17 @@ static int next_chunk(lua_State *L) {
 }
 
 static void end_chunk(lua_run *run, lua_Integer made) {
-    ct_time_done(run->run, (uint64_t)made);
+    if (run->in_chunk) ct_time_done(run->run, (uint64_t)made);
     run->in_chunk = 0;
 }
 
-/* done(run, made) */
+/* done(run, made). The clock runs: looking the type up in the registry, as check_run does, would cost 20 ns of the
+ * call's time, so the metatable is at hand in an upvalue. */
 static int finish_chunk(lua_State *L) {
-    end_chunk(lua_touserdata(L, 1), lua_tointeger(L, 2));
+    const int ours = lua_getmetatable(L, 1) && lua_rawequal(L, -1, lua_upvalueindex(1));
+    lua_run *run = ours ? lua_touserdata(L, 1) : NULL;
+    if (run == NULL || run->run == NULL) run = check_run(L, 1);
+    end_chunk(run, lua_tointeger(L, 2));
     return 0;
 }
 
@@ -100,9 +112,9 @@ static void leave_chunk(lua_State *L, int index) {
     lua_run *run = lua_touserdata(L, index);
     if (!run->in_chunk) return;
     lua_getiuservalue(L, index, RUN_MADE);
-    lua_getupvalue(L, -1, 1);
-    end_chunk(run, lua_tointeger(L, -1));
-    lua_pop(L, 2);
+    const int known = lua_isfunction(L, -1) && lua_getupvalue(L, -1, 1) != NULL;
+    end_chunk(run, known ? lua_tointeger(L, -1) : 0);
+    lua_pop(L, 1 + known);
 }
 
 static void note_collector(lua_State *L, lua_run *run, const ct__lua_gc *after) {
@@ -128,7 +140,7 @@ static void end_run(lua_State *L, int index, const char *interrupted) {
     ct_time_finish finish = {sizeof finish, interrupted, 2, labels, counts_before, counts_after};
     if (after.lost != run->before.lost) finish.gc_generations = 0;
     lua_getiuservalue(L, index, RUN_RESULT);
-    run->status = ct_time_end(run->run, &finish, lua_touserdata(L, -1));
+    run->status = ct_time_end(run->run, &finish, ct__lua_test_result(L, -1));
     run->run = NULL;
     if (run->status == CT_OK) ct__lua_set_last_result(L, -1);
     lua_pop(L, 1);
@@ -136,18 +148,17 @@ static void end_run(lua_State *L, int index, const char *interrupted) {
 
 /* ---- the report ---- */
 
-/* Pushes file.write, file and the report. */
-static void push_write(lua_State *L, int file, const ct_result *result) {
+/* Pushes file.write, file and the report of the result at "index". */
+static void push_write(lua_State *L, int file, int index) {
     lua_getfield(L, file, "write");
     lua_pushvalue(L, file);
-    ct__lua_push_report(L, result, ct__lua_file_color(L, file));
+    ct__lua_push_report(L, index, ct__lua_file_color(L, file));
 }
 
 /* print(file, result), called in protected mode: the error that ended the run is more important than this one. */
 static int print_partial(lua_State *L) {
-    const ct_result *result = ct__lua_check_result(L, 2);
     if (!ct__lua_resolve_file(L, 1)) return 0;
-    push_write(L, 1, result);
+    push_write(L, 1, 2);
     lua_call(L, 2, 0);
     ct__lua_flush_file(L, 1);
     return 0;
@@ -163,7 +174,8 @@ static void print_interrupted(lua_State *L, int index) {
         return;
     }
     lua_getiuservalue(L, index, RUN_RESULT);
-    if (ct__lua_check_result(L, -1)->name_length == 0)
+    ct_result **box = ct__lua_test_result(L, -1);
+    if (box == NULL || *box == NULL || (*box)->name_length == 0)
         lua_pop(L, 3);
     else if (lua_pcall(L, 2, 0, 0) != LUA_OK)
         lua_pop(L, 1);
@@ -184,7 +196,9 @@ static int is_ctrl_c(const char *message) {
  * error(nil). */
 static const char *name_cause(lua_State *L, int error) {
     if (lua_isnoneornil(L, error)) return "stopped";
-    return lua_type(L, error) == LUA_TSTRING && is_ctrl_c(lua_tostring(L, error)) ? "interrupted" : "error";
+    if (lua_type(L, error) != LUA_TSTRING) return "error";
+    const char *message = lua_tostring(L, error);
+    return strlen(message) == lua_rawlen(L, error) && is_ctrl_c(message) ? "interrupted" : "error";
 }
 
 /* A collection for lack of memory runs no finalizer, so it escapes the sentinels. */
@@ -276,7 +290,7 @@ static int return_result(lua_State *L, int status, lua_KContext context) {
 /* After the loop: the end of a complete run. */
 static int report_run(lua_State *L, int status, lua_KContext context) {
     (void)status;
-    lua_run *run = lua_touserdata(L, RUN);
+    lua_run *run = check_run(L, RUN);
     end_run(L, RUN, NULL);
     if (run->status != CT_OK) return ct__lua_fail(L, run->status);
     const ct_result *result = ct__lua_check_result(L, RESULT);
@@ -289,7 +303,7 @@ static int report_run(lua_State *L, int status, lua_KContext context) {
         lua_pushstring(L, ct_status_name(CT_ENOTSUP));
         return 3;
     }
-    push_write(L, FILE_, result);
+    push_write(L, FILE_, RESULT);
     lua_callk(L, 2, 3, context, return_result);
     return return_result(L, LUA_OK, context);
 }
@@ -315,7 +329,8 @@ void ct__lua_run_open(lua_State *L) {
         if (luaL_loadbufferx(L, loop, sizeof loop - 1, "=codetimer", "t") != LUA_OK) lua_error(L);
         lua_pushcfunction(L, watch_run);
         lua_pushcfunction(L, next_chunk);
-        lua_pushcfunction(L, finish_chunk);
+        luaL_getmetatable(L, RUN_TYPE);
+        lua_pushcclosure(L, finish_chunk, 1);
         lua_call(L, 3, 1);
         lua_rawsetp(L, LUA_REGISTRYINDEX, &loop_key);
     }

@@ -163,18 +163,34 @@ int ctpy_check_file(PyObject *file) {
     return ctpy_refuse(PyExc_TypeError, "file must have a write(str) method or be None", file);
 }
 
-int ctpy_parse_call(PyObject *args, PyObject *kwargs, ctpy_call *call) {
-    static const char *const keywords[] = {"name", "n", "fn", "file", NULL};
-    PyObject *n, *file = Py_None;
-    *call = (ctpy_call){0};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|$O:time", CTPY_MUTABLE(char **, keywords), &call->name, &n,
-                                     &call->fn, &file))
-        return -1;
+static int check_call(ctpy_call *call, PyObject *n) {
     if (!PyUnicode_Check(call->name)) return ctpy_refuse(PyExc_TypeError, "name must be a str", call->name);
     if (parse_n(n, &call->n) < 0) return -1;
     if (check_fn(call->fn, &call->is_generator) < 0) return -1;
-    call->file = file == Py_None ? NULL : file;
     if (call->file != NULL && ctpy_check_file(call->file) < 0) return -1;
     call->encoded = PyUnicode_AsEncodedString(call->name, "utf-8", "backslashreplace");
     return call->encoded != NULL ? 0 : -1;
+}
+
+int ctpy_parse_call(PyObject *args, PyObject *kwargs, ctpy_call *call) {
+    static const char *const keywords[] = {"name", "n", "fn", "file", NULL};
+    PyObject *name, *n, *fn, *file = Py_None;
+    *call = (ctpy_call){0};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|$O:time", CTPY_MUTABLE(char **, keywords), &name, &n, &fn,
+                                     &file))
+        return -1;
+    call->name = Py_NewRef(name);
+    call->fn = Py_NewRef(fn);
+    call->file = file == Py_None ? NULL : Py_NewRef(file);
+    Py_INCREF(n);
+    const int status = check_call(call, n);
+    Py_DECREF(n);
+    return status;
+}
+
+void ctpy_call_clear(ctpy_call *call) {
+    Py_CLEAR(call->name);
+    Py_CLEAR(call->encoded);
+    Py_CLEAR(call->fn);
+    Py_CLEAR(call->file);
 }

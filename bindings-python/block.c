@@ -1,87 +1,166 @@
 /* SPDX-License-Identifier: MIT
  *
- * block.c: 64 calls of a Python function in one go, written in Python.
+ * block.c: what the loop needs in Python code: an empty function, and 64 calls of a Python function in one go.
  *
  * Since CPython 3.12 a call from C enters the interpreter anew, and that alone costs more than the whole call in Python
  * code, where the interpreter only pushes a frame. So Python functions are called from a Python function that consists
- * of 64 lines "fn()". Each call is on a line of its own: after an exception the line tells exactly how many calls were
- * completed. The frame of this helper is taken out of the traceback again; fn can see it as the frame that called it.
+ * of 64 times "fn();", and fewer than 64 from one with a single call. To fn that is the frame that called it, and it
+ * must look the same for all calls, as in a loop: to what goes by the caller's line and globals (a warning shows once)
+ * both functions are one place. Each run has its own, since the globals remember which warnings were shown.
+ *
+ * After an exception the place in the code, which the traceback keeps, tells exactly how many calls were completed: the
+ * 64 calls are the same instructions over and over. How long they are is found out by letting a call fail at both ends.
+ * Our frames are taken out of the traceback.
  */
 #include "common.h"
 
-#if PY_VERSION_HEX >= 0x030c0000
+/* The globals of our functions. */
+static PyObject *make_names(void) { return Py_BuildValue("{ss}", "__name__", "codetimer"); }
 
-static const char head[] = "def time(fn):\n";
-static const char line[] = " fn()\n";
-enum { FIRST_LINE = 2, HEAD_LENGTH = sizeof head - 1, LINE_LENGTH = sizeof line - 1 };
-
-static PyObject *compile_block(void) {
-    char source[HEAD_LENGTH + CTPY_BLOCK_CALLS * LINE_LENGTH + 1];
-    memcpy(source, head, HEAD_LENGTH);
-    for (size_t i = 0; i < CTPY_BLOCK_CALLS; i++) memcpy(source + HEAD_LENGTH + i * LINE_LENGTH, line, LINE_LENGTH);
-    source[sizeof source - 1] = '\0';
-    return Py_CompileString(source, "<codetimer>", Py_file_input);
-}
-
-static PyObject *define_block(void) {
-    PyObject *code = compile_block();
-    PyObject *names = code != NULL ? Py_BuildValue("{ss}", "__name__", "codetimer") : NULL;
+/* Runs "source", which defines a function "name". Returns it. */
+static PyObject *define(const char *source, const char *name) {
+    PyObject *code = Py_CompileString(source, "<codetimer>", Py_file_input);
+    PyObject *names = code != NULL ? make_names() : NULL;
     PyObject *done = names != NULL ? PyEval_EvalCode(code, names, names) : NULL;
-    PyObject *block = done != NULL ? Py_XNewRef(PyDict_GetItemString(names, "time")) : NULL;
+    PyObject *function = done != NULL ? Py_XNewRef(PyDict_GetItemString(names, name)) : NULL;
     Py_XDECREF(done);
     Py_XDECREF(names);
     Py_XDECREF(code);
-    return block;
+    return function;
 }
 
-int ctpy_block_prepare(ctpy_state *state, PyObject *fn, PyObject **block) {
-    *block = NULL;
-    if (!PyFunction_Check(fn)) return 0;
-    if (state->block == NULL) state->block = define_block();
-    *block = state->block;
-    return *block != NULL ? 0 : -1;
-}
-
-static int is_of_block(PyTracebackObject *traceback, PyObject *block) {
+static int is_of(PyTracebackObject *traceback, PyObject *function) {
     PyCodeObject *code = PyFrame_GetCode(traceback->tb_frame);
-    int is = (PyObject *)code == PyFunction_GetCode(block);
+    int is = (PyObject *)code == PyFunction_GetCode(function);
     Py_DECREF(code);
     return is;
 }
 
-static uint64_t count_completed(PyObject *traceback) {
-    PyObject *number = PyObject_GetAttrString(traceback, "tb_lineno");
-    long at = number != NULL ? PyLong_AsLong(number) : FIRST_LINE;
-    Py_XDECREF(number);
-    PyErr_Clear();
-    return at > FIRST_LINE ? (uint64_t)(at - FIRST_LINE) : 0;
+/* Takes "function" out of the traceback of the exception that is set. Returns the place in its code, or -1 where it is
+ * not at the head of the traceback: it was not even entered. */
+static int leave_out(PyObject *function) {
+    PyObject *type, *value, *traceback;
+    int at = -1;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (traceback != NULL && is_of((PyTracebackObject *)traceback, function)) {
+        at = ((PyTracebackObject *)traceback)->tb_lasti;
+        PyObject *rest = (PyObject *)((PyTracebackObject *)traceback)->tb_next;
+        Py_XINCREF(rest);
+        Py_SETREF(traceback, rest);
+    }
+    PyErr_Restore(type, value, traceback);
+    return at;
 }
 
-/* Nothing was completed where the block is not at the head of the traceback: it was not even entered. */
-uint64_t ctpy_block_failed(PyObject *block) {
-    uint64_t completed = 0;
-    PyObject *raised = PyErr_GetRaisedException();
-    PyObject *traceback = PyException_GetTraceback(raised);
-    if (traceback != NULL && is_of_block((PyTracebackObject *)traceback, block)) {
-        PyObject *rest = (PyObject *)((PyTracebackObject *)traceback)->tb_next;
-        completed = count_completed(traceback);
-        PyException_SetTraceback(raised, rest != NULL ? rest : Py_None);
-    }
-    Py_XDECREF(traceback);
-    PyErr_SetRaisedException(raised);
-    return completed;
+int ctpy_block_open(ctpy_state *state) {
+    state->safe_point = define("def safe_point(): pass\n", "safe_point");
+    return state->safe_point != NULL ? 0 : -1;
+}
+
+int ctpy_safe_point(ctpy_state *state) {
+    PyObject *done = PyObject_CallNoArgs(state->safe_point);
+    Py_XDECREF(done);
+    if (done != NULL) return 0;
+    (void)leave_out(state->safe_point);
+    return -1;
+}
+
+void ctpy_block_clear(ctpy_block *block) {
+    Py_CLEAR(block->many);
+    Py_CLEAR(block->one);
+}
+
+#if PY_VERSION_HEX >= 0x030c0000
+
+static const char head[] = "def time(fn):\n ";
+static const char call[] = "fn();";
+enum { HEAD_LENGTH = sizeof head - 1, CALL_LENGTH = sizeof call - 1 };
+
+/* A function that makes "calls" calls. */
+static PyObject *define_calls(size_t calls) {
+    char source[HEAD_LENGTH + CTPY_BLOCK_CALLS * CALL_LENGTH + 2];
+    char *end = source + HEAD_LENGTH;
+    memcpy(source, head, HEAD_LENGTH);
+    for (size_t i = 0; i < calls; i++, end += CALL_LENGTH) memcpy(end, call, CALL_LENGTH);
+    memcpy(end, "\n", 2);
+    return define(source, "time");
+}
+
+/* A callable that fails after "completed" calls: __next__ of an iterator over as many bytes. */
+static PyObject *make_failing(Py_ssize_t completed) {
+    static const char bytes[CTPY_BLOCK_CALLS];
+    PyObject *sequence = PyBytes_FromStringAndSize(bytes, completed);
+    PyObject *iterator = sequence != NULL ? PyObject_GetIter(sequence) : NULL;
+    PyObject *next = iterator != NULL ? PyObject_GetAttrString(iterator, "__next__") : NULL;
+    Py_XDECREF(iterator);
+    Py_XDECREF(sequence);
+    return next;
+}
+
+/* Where in "function" the call stands that comes after "completed" others; -1 with an exception. */
+static int find_call(PyObject *function, Py_ssize_t completed) {
+    PyObject *failing = make_failing(completed);
+    if (failing == NULL) return -1;
+    PyObject *done = PyObject_CallOneArg(function, failing);
+    Py_DECREF(failing);
+    Py_XDECREF(done);
+    if (done != NULL) PyErr_SetString(PyExc_SystemError, "codetimer: a call that had to fail did not");
+    if (!PyErr_ExceptionMatches(PyExc_StopIteration)) return -1;
+    int at = leave_out(function);
+    PyErr_Clear();
+    return at;
+}
+
+/* Another thread may come this way at the same time: it finds the same figures. */
+static int keep_code(ctpy_state *state, PyObject *many, PyObject *one) {
+    const int first = find_call(many, 0);
+    const int last = first >= 0 ? find_call(many, CTPY_BLOCK_CALLS - 1) : -1;
+    if (last < 0) return -1;
+    state->call_first = first;
+    state->call_step = (last - first) / (CTPY_BLOCK_CALLS - 1);
+    Py_XSETREF(state->many, Py_NewRef(PyFunction_GetCode(many)));
+    Py_XSETREF(state->one, Py_NewRef(PyFunction_GetCode(one)));
+    return 0;
+}
+
+static int open_code(ctpy_state *state) {
+    if (state->one != NULL) return 0;
+    PyObject *many = define_calls(CTPY_BLOCK_CALLS);
+    PyObject *one = many != NULL ? define_calls(1) : NULL;
+    const int kept = one != NULL ? keep_code(state, many, one) : -1;
+    Py_XDECREF(many);
+    Py_XDECREF(one);
+    return kept;
+}
+
+int ctpy_block_prepare(ctpy_state *state, PyObject *fn, ctpy_block *block) {
+    *block = (ctpy_block){NULL, NULL};
+    if (!PyFunction_Check(fn)) return 0;
+    PyObject *names = open_code(state) == 0 ? make_names() : NULL;
+    if (names == NULL) return -1;
+    block->many = PyFunction_New(state->many, names);
+    block->one = PyFunction_New(state->one, names);
+    Py_DECREF(names);
+    if (block->many != NULL && block->one != NULL) return 0;
+    ctpy_block_clear(block);
+    return -1;
+}
+
+uint64_t ctpy_block_failed(const ctpy_state *state, PyObject *function) {
+    const int at = leave_out(function);
+    return at > state->call_first ? (uint64_t)(at - state->call_first) / (uint64_t)state->call_step : 0;
 }
 
 #else /* a call from C is the quickest */
 
-int ctpy_block_prepare(ctpy_state *state, PyObject *fn, PyObject **block) {
+int ctpy_block_prepare(ctpy_state *state, PyObject *fn, ctpy_block *block) {
     (void)state, (void)fn;
-    *block = NULL;
+    *block = (ctpy_block){NULL, NULL};
     return 0;
 }
 
-uint64_t ctpy_block_failed(PyObject *block) {
-    (void)block;
+uint64_t ctpy_block_failed(const ctpy_state *state, PyObject *function) {
+    (void)state, (void)function;
     return 0;
 }
 

@@ -39,7 +39,11 @@ typedef struct ctpy_state {
     PyTypeObject *priority_type;
     PyObject *gc_collect;   /* gc.collect and gc.get_stats as they were at import: */
     PyObject *gc_get_stats; /* the C API can neither collect while gc is disabled nor tell the counts */
-    PyObject *block;        /* see block.c; NULL until it is needed */
+    PyObject *safe_point;   /* an empty Python function */
+    PyObject *many;         /* code that makes 64 calls, see block.c; NULL until it is needed */
+    PyObject *one;          /* code that makes one; likewise */
+    int call_first;         /* where the first call stands in them, and */
+    int call_step;          /* how far the next one is, in bytes */
     PyObject *last_result;  /* of this interpreter, NULL before the first run */
     PyTypeObject *counter_type; /* these belong to counting.h */
     PyTypeObject *sample_type;
@@ -64,15 +68,18 @@ static inline ctpy_state *ctpy_get_state(PyObject *module) { return (ctpy_state 
 /* ---- arguments.c: each sets TypeError or ValueError, with the value and what is accepted, and returns -1 ---- */
 
 typedef struct ctpy_call {
-    PyObject *name;    /* str, borrowed */
-    PyObject *encoded; /* bytes, owned: the name as UTF-8, lone surrogates as \udc80 */
+    PyObject *name;    /* str */
+    PyObject *encoded; /* bytes: the name as UTF-8, lone surrogates as \udc80 */
     int64_t n;
-    PyObject *fn; /* borrowed */
+    PyObject *fn;
     int is_generator;
-    PyObject *file; /* borrowed, NULL: sys.stdout when the run has ended */
+    PyObject *file; /* NULL: sys.stdout when the run has ended */
 } ctpy_call;
 
+/* The objects of "call" are owned: kwargs may be a dict of the caller, and what runs meanwhile (fn, an __index__, a
+ * __repr__) may empty it. ctpy_call_clear drops them, also after a refusal. */
 int ctpy_parse_call(PyObject *args, PyObject *kwargs, ctpy_call *call);
+void ctpy_call_clear(ctpy_call *call);
 int ctpy_parse_priority(PyObject *value, const char **level);
 int ctpy_parse_cpu(PyObject *value, int *cpu);
 
@@ -86,18 +93,31 @@ int ctpy_code_flags(PyObject *fn);
 
 PyObject *ctpy_time(PyObject *module, PyObject *args, PyObject *kwargs);
 
-/* Makes the calls of a run, by "block" unless it is NULL. Returns 0, or -1 with the exception that ended it early. */
-int ctpy_loop(ct_run *run, PyObject *fn, PyObject *block);
-
-/* ---- block.c ---- */
+/* Python functions that call "fn"; NULL where calls from C are quicker. */
+typedef struct ctpy_block {
+    PyObject *many; /* CTPY_BLOCK_CALLS times */
+    PyObject *one;  /* once */
+} ctpy_block;
 
 #define CTPY_BLOCK_CALLS 64
 
-/* *block: a function that calls "fn" CTPY_BLOCK_CALLS times, borrowed; NULL where calls from C are quicker. */
-int ctpy_block_prepare(ctpy_state *state, PyObject *fn, PyObject **block);
+/* Makes the calls of a run, by "block" unless it is empty. Returns 0, or -1 with the exception that ended it early. */
+int ctpy_loop(ctpy_state *state, ct_run *run, PyObject *fn, const ctpy_block *block);
 
-/* After "block" has failed: how many calls it completed. Takes it out of the traceback of the exception. */
-uint64_t ctpy_block_failed(PyObject *block);
+/* ---- block.c ---- */
+
+/* Makes the empty function of ctpy_safe_point, when the module is made. Returns 0, or -1 with an exception. */
+int ctpy_block_open(ctpy_state *state);
+
+/* Passes the interpreter's safe point. Returns 0, or -1 with the exception that was raised there. */
+int ctpy_safe_point(ctpy_state *state);
+
+/* New functions for one run of "fn". Returns 0, or -1 with an exception and an empty block. */
+int ctpy_block_prepare(ctpy_state *state, PyObject *fn, ctpy_block *block);
+void ctpy_block_clear(ctpy_block *block);
+
+/* After "function" of a block has failed: how many calls it completed. Takes it out of the exception's traceback. */
+uint64_t ctpy_block_failed(const ctpy_state *state, PyObject *function);
 
 /* ---- print.c ---- */
 

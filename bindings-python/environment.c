@@ -153,7 +153,12 @@ PyObject *ctpy_initialize(PyObject *module, PyObject *args, PyObject *kwargs) {
         return NULL;
     const char *level;
     int number;
-    if (ctpy_parse_priority(priority, &level) < 0 || ctpy_parse_cpu(cpu, &number) < 0) return NULL;
+    Py_XINCREF(priority); /* kwargs may be a dict of the caller, which an __index__ or a __repr__ may empty */
+    Py_XINCREF(cpu);
+    const int parsed = ctpy_parse_priority(priority, &level) == 0 && ctpy_parse_cpu(cpu, &number) == 0;
+    Py_XDECREF(priority);
+    Py_XDECREF(cpu);
+    if (!parsed) return NULL;
     ct_environment *environment;
     int status = ct_initialize(level, number, &environment);
     if (status == CT_OK) return make_environment(ctpy_get_state(module)->environment_type, environment);

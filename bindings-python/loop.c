@@ -2,32 +2,31 @@
  *
  * loop.c: the calls of a run, as near to nothing else as CPython allows.
  *
- * The vectorcall pointer is read once, so a call costs one indirect jump; Python functions are called by block.c.
- * Signals and, since CPython 3.12, garbage collections reach a C callable only at a safe point (PyErr_CheckSignals), as
- * they do between the iterations of a plain loop; ours is passed inside the clock, because the work done there belongs
- * to the calls. It costs a few nanoseconds, so it comes often enough that collections happen as in a plain loop and
- * Ctrl-C arrives at once, and no oftener: see choose_stride. The GIL is given up between chunks only, outside the
- * clock.
+ * The vectorcall pointer is read once, so a call costs one indirect jump; Python functions are called by block.c. After
+ * each call we look at the flag of breaker.h, as a plain loop does, so that a callable may turn slow at any call and
+ * still nobody waits longer than for that call. Signals and, since CPython 3.12, collections are then seen to inside
+ * the clock (PyErr_CheckSignals), because that work belongs to the calls. For all else the chunk is cut short, and the
+ * safe point passed outside the clock: it gives up the GIL to who has asked for it. It is a call of an empty Python
+ * function, since nothing in the C API delivers the exceptions of other threads (PyThreadState_SetAsyncExc) or takes
+ * the flag back.
+ *
+ * Python functions pass the safe point by themselves when they are entered, inside the clock. To have the GIL go
+ * outside of it all the same, it is offered in each pause. With other callables it is not: an offer that comes just
+ * before the others' patience ends (5 ms) starts their waiting anew, so that they might never ask.
  */
-#include "common.h"
+#include "breaker.h"
 
-/* Most calls between two safe points. */
-#define STRIDE_MAX CTPY_BLOCK_CALLS
-
-/* Calls between two questions whether the chunk is due. Each reads the clock: 0.1 ns a call. */
+/* Calls between two questions whether the chunk is due, while nobody wants anything. Each reads the clock: 0.1 ns a
+ * call. */
 #define ASK_EVERY 256
 
-/* A C callable passes a safe point about every 300 ns: 3 % of its time, and less than 20 objects allocated between two.
- */
-#define SAFE_POINT_NS 300
-
 typedef struct call_loop {
+    ctpy_state *state;
     ct_run *run;
     PyObject *fn;
-    PyObject *block; /* or NULL */
+    const ctpy_block *block;
     vectorcallfunc call;
     PyThreadState *thread;
-    uint64_t stride;
     int failed; /* an exception is set */
 } call_loop;
 
@@ -67,12 +66,13 @@ static void report_broken_callable(PyObject *fn, PyObject *result) {
     PyErr_Restore(error_type, error, error_traceback);
 }
 
-/* "k" calls. Returns the calls completed. */
+/* Up to "k" calls, fewer after an exception or when somebody wants something. Returns the calls completed. */
 static uint64_t call_each(call_loop *loop, uint64_t k) {
     PyObject *const fn = loop->fn;
     const vectorcallfunc call = loop->call;
-    const PyThreadState *const thread = loop->thread;
-    for (uint64_t made = 0; made < k; made++) {
+    PyThreadState *const thread = loop->thread;
+    uint64_t made = 0;
+    while (made < k) {
         PyObject *result = call(fn, NULL, 0, NULL);
         if (result == NULL || has_exception(thread)) {
             report_broken_callable(fn, result);
@@ -80,62 +80,68 @@ static uint64_t call_each(call_loop *loop, uint64_t k) {
             return made;
         }
         Py_DECREF(result);
+        made++;
+        if (ctpy_is_wanted(thread)) break;
     }
-    return k;
-}
-
-static uint64_t call_block(call_loop *loop) {
-    PyObject *done = PyObject_CallOneArg(loop->block, loop->fn);
-    Py_XDECREF(done);
-    if (done != NULL) return CTPY_BLOCK_CALLS;
-    loop->failed = 1;
-    return ctpy_block_failed(loop->block);
-}
-
-/* "k" calls and a safe point. Returns the calls completed. */
-static uint64_t call_stride(call_loop *loop, uint64_t k) {
-    uint64_t made = loop->block != NULL && k == CTPY_BLOCK_CALLS ? call_block(loop) : call_each(loop, k);
-    if (!loop->failed) loop->failed = PyErr_CheckSignals() < 0;
     return made;
+}
+
+/* By "function" of a block, which makes "k" calls. */
+static uint64_t call_by(call_loop *loop, PyObject *function, uint64_t k) {
+    PyObject *done = PyObject_CallOneArg(function, loop->fn);
+    Py_XDECREF(done);
+    if (done != NULL) return k;
+    loop->failed = 1;
+    return ctpy_block_failed(loop->state, function);
 }
 
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-/* Up to "k" calls, fewer after an exception or when the chunk has lasted long enough. Returns the calls completed. */
+static uint64_t call_some(call_loop *loop, uint64_t k) {
+    const ctpy_block *block = loop->block;
+    if (block->one == NULL) return call_each(loop, least(k, ASK_EVERY));
+    if (k < CTPY_BLOCK_CALLS) return call_by(loop, block->one, 1);
+    return call_by(loop, block->many, CTPY_BLOCK_CALLS);
+}
+
+/* Does what is wanted as far as it belongs into the clock. Returns 1 when the chunk is to end for the rest. */
+static int attend(call_loop *loop) {
+    loop->failed = PyErr_CheckSignals() < 0;
+    if (loop->failed || !ctpy_is_wanted(loop->thread)) return loop->failed;
+    ct_time_cut(loop->run);
+    return 1;
+}
+
+/* Up to "k" calls, fewer after an exception or when the chunk is due. Returns the calls completed. */
 static uint64_t call_chunk(call_loop *loop, uint64_t k) {
     uint64_t made = 0, asked = 0;
-    while (made < k && !loop->failed) {
-        made += call_stride(loop, least(k - made, loop->stride));
-        if (made - asked < ASK_EVERY || made == k || loop->failed) continue;
+    while (made < k) {
+        made += call_some(loop, k - made);
+        if (loop->failed || (ctpy_is_wanted(loop->thread) && attend(loop))) break;
+        if (made - asked < ASK_EVERY || made == k) continue;
         if (ct_time_due(loop->run)) break;
         asked = made;
     }
     return made;
 }
 
-/* A Python function polls by itself each time it is entered, others depend on us. */
-static uint64_t choose_stride(const call_loop *loop, uint64_t calls, uint64_t spent_ns) {
-    if (PyFunction_Check(loop->fn) || spent_ns == 0) return STRIDE_MAX;
-    const double stride = (double)calls * SAFE_POINT_NS / (double)spent_ns;
-    if (stride < 1) return 1;
-    return stride < STRIDE_MAX ? (uint64_t)stride : STRIDE_MAX;
+/* Between two chunks. */
+static void let_others_in(call_loop *loop, int pause) {
+    if (pause && PyFunction_Check(loop->fn)) {
+        Py_BEGIN_ALLOW_THREADS;
+        Py_END_ALLOW_THREADS;
+    }
+    if (ctpy_is_wanted(loop->thread)) loop->failed = ctpy_safe_point(loop->state) < 0;
 }
 
-static void let_others_in(void) {
-    Py_BEGIN_ALLOW_THREADS;
-    Py_END_ALLOW_THREADS;
-}
-
-int ctpy_loop(ct_run *run, PyObject *fn, PyObject *block) {
+int ctpy_loop(ctpy_state *state, ct_run *run, PyObject *fn, const ctpy_block *block) {
     const vectorcallfunc call = PyVectorcall_Function(fn);
-    call_loop loop = {run, fn, block, call != NULL ? call : call_without_vectorcall, PyThreadState_Get(), 1, 0};
+    call_loop loop = {state, run, fn, block, call != NULL ? call : call_without_vectorcall, PyThreadState_Get(), 0};
     uint64_t k;
     while (!loop.failed && ct_time_next(run, &k)) {
-        const uint64_t began_ns = ct_now_ns();
         const uint64_t made = call_chunk(&loop, k);
         const int pause = ct_time_done(run, made);
-        loop.stride = choose_stride(&loop, made, ct_now_ns() - began_ns);
-        if (pause && !loop.failed) let_others_in();
+        if (!loop.failed) let_others_in(&loop, pause);
     }
     return loop.failed ? -1 : 0;
 }

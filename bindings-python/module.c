@@ -183,7 +183,7 @@ static int keep_gc_functions(ctpy_state *state) {
 
 static int exec_module(PyObject *module) {
     ctpy_state *state = ctpy_get_state(module);
-    if (keep_gc_functions(state) < 0) return -1;
+    if (keep_gc_functions(state) < 0 || ctpy_block_open(state) < 0) return -1;
     if (add_type(module, &ctpy_result_spec, &state->result_type) < 0) return -1;
     if (add_type(module, &ctpy_environment_spec, &state->environment_type) < 0) return -1;
     if (ctpy_info_add_types(module, state) < 0) return -1;
@@ -206,7 +206,9 @@ static int traverse_module(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(state->priority_type);
     Py_VISIT(state->gc_collect);
     Py_VISIT(state->gc_get_stats);
-    Py_VISIT(state->block);
+    Py_VISIT(state->safe_point);
+    Py_VISIT(state->many);
+    Py_VISIT(state->one);
     Py_VISIT(state->last_result);
     Py_VISIT(state->counter_type);
     Py_VISIT(state->sample_type);
@@ -232,7 +234,9 @@ static int clear_module(PyObject *module) {
     Py_CLEAR(state->priority_type);
     Py_CLEAR(state->gc_collect);
     Py_CLEAR(state->gc_get_stats);
-    Py_CLEAR(state->block);
+    Py_CLEAR(state->safe_point);
+    Py_CLEAR(state->many);
+    Py_CLEAR(state->one);
     Py_CLEAR(state->last_result);
     Py_CLEAR(state->counter_type);
     Py_CLEAR(state->sample_type);

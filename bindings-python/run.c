@@ -5,7 +5,7 @@
  * The order is the point. The core allocates the run before the full collection, and from the collection to the end of
  * the last call nothing here creates an object that the collector knows, so its counts move by what the calls do. The
  * exception that ends a run is put aside while the result is made and printed, and comes out as the object it was; no
- * failure on the way takes its place.
+ * failure on the way takes its place. A run that has begun has a result, also if Ctrl-C comes before its first call.
  */
 #include "common.h"
 
@@ -79,7 +79,7 @@ static PyObject *report_status(int status) {
     return PyErr_Format(PyExc_SystemError, "codetimer: %s (%s)", ct_status_text(status), ct_status_name(status));
 }
 
-/* Ends the run and makes the Result, whatever ended it. */
+/* Ends the run and makes the Result, whatever ended it. "before" is NULL where it came to no call. */
 static PyObject *finish_run(ctpy_state *state, const ctpy_call *call, ct_run *run, const gc_reading *before,
                             const pending *raised) {
     gc_reading after;
@@ -88,6 +88,7 @@ static PyObject *finish_run(ctpy_state *state, const ctpy_call *call, ct_run *ru
         after.generations = 0;
         ct_time_note(run, "collections are unknown: gc.get_stats failed after the run");
     }
+    if (before == NULL) before = &after;
     note_gc(run, before, &after);
     PyObject *kept = NULL;
     const size_t generations = before->generations < after.generations ? before->generations : after.generations;
@@ -116,28 +117,31 @@ static PyObject *conclude(ctpy_state *state, const ctpy_call *call, ct_run *run,
     return NULL;
 }
 
-static PyObject *run_call(ctpy_state *state, const ctpy_call *call) {
+static PyObject *run_block(ctpy_state *state, const ctpy_call *call, const ctpy_block *block) {
     const ct_time_options options = {sizeof options, (size_t)PyBytes_GET_SIZE(call->encoded)};
-    PyObject *block;
     ct_run *run;
-    if (ctpy_block_prepare(state, call->fn, &block) < 0) return NULL;
     int status = ct_time_begin(PyBytes_AS_STRING(call->encoded), call->n, &options, &run);
     if (status != CT_OK) return report_status(status);
     if (call->is_generator)
         ct_time_note(run, "fn is a generator function: only the creation of its generators was timed");
     gc_reading before;
-    if (collect(state) < 0 || read_gc(state, &before) < 0) {
-        ct_run_free(run);
-        return NULL;
-    }
-    (void)ctpy_loop(run, call->fn, block); /* its exception stays set */
-    return conclude(state, call, run, &before);
+    const int ready = collect(state) == 0 && read_gc(state, &before) == 0;
+    if (ready) (void)ctpy_loop(state, run, call->fn, block);
+    return conclude(state, call, run, ready ? &before : NULL); /* the exception of either is still set */
+}
+
+static PyObject *run_call(ctpy_state *state, const ctpy_call *call) {
+    ctpy_block block;
+    if (ctpy_block_prepare(state, call->fn, &block) < 0) return NULL;
+    PyObject *result = run_block(state, call, &block);
+    ctpy_block_clear(&block);
+    return result;
 }
 
 PyObject *ctpy_time(PyObject *module, PyObject *args, PyObject *kwargs) {
     ctpy_call call;
-    if (ctpy_parse_call(args, kwargs, &call) < 0) return NULL;
-    PyObject *result = run_call(ctpy_get_state(module), &call);
-    Py_DECREF(call.encoded);
+    PyObject *result = NULL;
+    if (ctpy_parse_call(args, kwargs, &call) == 0) result = run_call(ctpy_get_state(module), &call);
+    ctpy_call_clear(&call);
     return result;
 }

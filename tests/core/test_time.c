@@ -156,6 +156,26 @@ static void test_due_ends_a_chunk(void **unused) {
     ct_result_free(result);
 }
 
+/* A host with a reason of its own may end any chunk, and the run goes on. */
+static void test_cut_ends_a_chunk(void **unused) {
+    (void)unused;
+    ct_run *run;
+    ct_result *result;
+    uint64_t k, made = 0;
+    assert_int_equal(ct_time_begin("x", 10000, NULL, &run), CT_OK);
+    while (ct_time_next(run, &k)) {
+        uint64_t done = (k + 1) / 2;
+        fake_clock.ns += 1000 * done;
+        if (done < k) ct_time_cut(run);
+        ct_time_done(run, done);
+        made += done;
+    }
+    assert_int_equal(ct_time_end(run, NULL, &result), CT_OK);
+    assert_true(made == 10000 && result->calls == 10000);
+    check_sums(result);
+    ct_result_free(result);
+}
+
 static void test_pauses(void **unused) {
     (void)unused;
     ct_run *run;
@@ -338,6 +358,7 @@ int main(void) {
         cmocka_unit_test(test_error_spoils_no_average),
         cmocka_unit_test(test_chunks_stay_short),
         cmocka_unit_test(test_due_ends_a_chunk),
+        cmocka_unit_test(test_cut_ends_a_chunk),
         cmocka_unit_test(test_pauses),
         cmocka_unit_test(test_clock_steps_back),
         cmocka_unit_test(test_clock_stands_still),

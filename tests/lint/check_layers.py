@@ -12,7 +12,10 @@ STANDARD = set(
     "assert ctype errno float inttypes limits math setjmp stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib "
     "string threads time".split()
 )
-HOST = {"bindings-python": {"Python.h", "structmember.h"}, "bindings-lua": {"lua.h", "lauxlib.h", "lualib.h"}}
+HOST = {
+    "bindings-python": {"Python.h", "structmember.h", "internal/pycore_interp.h"},
+    "bindings-lua": {"lua.h", "lauxlib.h", "lualib.h"},
+}
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
 ROW = re.compile(r"^\| (\d) \| (\w+) \|[^|]*\|([^|]*)\|$", re.MULTILINE)
 

@@ -108,7 +108,9 @@ describe("initialize", function()
 
     it("refuses wrong options", function()
         for _, case in ipairs {
-            { { priority = "medium" }, 'must be "high", "highest", "realtime" or false, got "medium"' },
+            { { priority = "medium" }, 'must be "high", "highest", "realtime" or false, got the string "medium"' },
+            { { priority = "high\0junk" }, [[or false, got the string "high\0junk"]] },
+            { { ["priority\0junk"] = "high" }, [[unknown option: the string "priority\0junk"]] },
             { { priority = 7 }, "priority must be a string or false, got 7" },
             { { priority = true }, "priority must be a string or false, got true" },
             { { cpu = -1 }, "cpu must be a whole number from 0 to 2147483647, got -1" },
@@ -136,6 +138,7 @@ describe("an environment", function()
         assert.equal(codetimer.clock_info().source, environment.clock.source)
         assert.equal(codetimer.thread_cycles().kind, environment.cycles.kind)
         assert.is_nil(environment.unknown)
+        assert.is_nil(environment["clock\0"])
         assert.is_nil(environment[1])
     end)
 

@@ -84,6 +84,101 @@ describe("an error", function()
     end)
 end)
 
+describe("a function with the debug library", function()
+    -- Finds a value of the type in the frames above fn; the slots of C functions are among them.
+    local prelude = [[
+        local codetimer = require "codetimer"
+        local function find(name)
+            for level = 2, 9 do
+                for slot = 1, 20 do
+                    local _, value = debug.getlocal(level, slot)
+                    local meta = type(value) == "userdata" and debug.getmetatable(value)
+                    if meta and meta.__name == name then return value, meta, level - 1, slot end
+                end
+            end
+        end
+        local function refused(fn, n)
+            local ok, message = pcall(codetimer.time, "taken", n or 5, fn)
+            assert(not ok, "no error")
+            return message
+        end
+    ]]
+
+    for _, event in ipairs { "__gc", "__close" } do
+        it("that calls " .. event .. " of the run gets an error", function()
+            child.check(prelude .. ([[
+                local message = refused(function() local run, meta = find "codetimer.Run" meta.%s(run) end)
+                assert(message:find "the run has been ended from outside", message)
+                assert(codetimer.time("after", 3, function() end, { file = false }).calls == 3)]]):format(event))
+        end)
+
+        it("that calls " .. event .. " in the last call gets an error", function()
+            child.check(prelude .. ([[
+                refused(function() local run, meta = find "codetimer.Run" meta.%s(run) end, 1)]]):format(event))
+        end)
+    end
+
+    it("may put other values in the place of ours", function()
+        child.check(prelude .. [[
+            for index = 1, 3 do
+                for _, value in ipairs { false, 7, print, io.stdout, codetimer.initialize { priority = false } } do
+                    pcall(codetimer.time, "taken", 5, function()
+                        debug.setuservalue(find "codetimer.Run", value or nil, index)
+                        if index == 1 then error "now" end
+                    end, { file = false })
+                end
+            end
+            refused(function()
+                local level, slot = select(3, find "codetimer.Run")
+                while debug.getlocal(level + 1, 1) do level = level + 1 end
+                debug.setlocal(2, 1, io.stdout)
+            end)]])
+    end)
+
+    it("gets at the loop, which takes nothing but a run", function()
+        child.check(prelude .. [[
+            codetimer.time("taken", 1, function()
+                local loop = debug.getinfo(2, "f").func
+                for i = 1, 4 do
+                    local _, value = debug.getupvalue(loop, i)
+                    if type(value) == "function" then
+                        for _, wrong in ipairs { 7, io.stdout, "run" } do assert(not pcall(value, wrong, 1)) end
+                        assert(not pcall(value))
+                    end
+                end
+            end, { file = false })]])
+    end)
+end)
+
+describe("what has been freed", function()
+    it("is refused wherever it is used", function()
+        child.check [[
+            local codetimer = require "codetimer"
+            local result = codetimer.time("", 1, function() end)
+            local environment = codetimer.initialize { priority = false }
+            for _, object in ipairs { result, environment } do
+                debug.getmetatable(object).__gc(object)
+                debug.getmetatable(object).__gc(object)
+                assert(not pcall(tostring, object))
+                assert(not pcall(function() return object.clock end))
+            end
+            assert(not pcall(function() local closed <close> = environment end))
+            assert(not pcall(function() return codetimer.last_result().n end))]]
+    end)
+
+    it("is refused by the report too, when getting at write has freed it", function()
+        child.check [[
+            local codetimer = require "codetimer"
+            local armed
+            local file = setmetatable({}, { __index = function(_, key)
+                local result = codetimer.last_result()
+                if armed then debug.getmetatable(result).__gc(result) end
+                return key == "write" and function() end
+            end })
+            assert(not pcall(codetimer.time, "x", 5, function() armed = true end, { file = file }))]]
+    end)
+end)
+
 describe("a function that yields", function()
     it("is timed, with the time it was suspended", function()
         local count = 0

@@ -177,6 +177,44 @@ def test_file_without_write(never):
     assert "write" in refused(TypeError, "x", 1, never, file=5)
 
 
+# kwargs that are a dict of the caller's, as thread.start_new_thread passes them: what runs meanwhile may empty it.
+EMPTIED = """
+import _thread, codetimer, gc, sys, time
+class Emptying(str):
+    def __new__(cls, text): return str.__new__(cls, text + "." * 1000)
+    def empty(self, *args):
+        d.clear()
+        gc.collect()
+        kept.extend(bytes(1100) for _ in range(1000))
+        return 0
+    __call__ = write = __index__ = empty
+    def __repr__(self): self.empty(); return "mine"
+    def __getattr__(self, name): self.empty(); raise AttributeError(name)
+kept = []
+sys.unraisablehook = lambda unraisable: None
+for function, make in [
+    (codetimer.time, lambda: dict(name=Emptying("a"), n=Emptying("b"), fn=Emptying("c"), file=Emptying("d"))),
+    (codetimer.time, lambda: dict(name=Emptying("a"), n=3, fn=Emptying("c"), file=Emptying("d"))),
+    (codetimer.time, lambda: dict(name=Emptying("a"), n=3, fn=int, file=Emptying("d"))),
+    (codetimer.time, lambda: dict(name="".join(map(chr, range(65, 165))), n=3, fn=Emptying("c"), file=Emptying("d"))),
+    (codetimer.initialize, lambda: dict(priority=None, cpu=Emptying("0"))),
+    (codetimer.initialize, lambda: dict(priority=Emptying("x"), cpu=0)),
+]:
+    for _ in range(5):
+        d = make()
+        _thread.start_new_thread(function, (), d)
+        while d: time.sleep(0.001)
+        time.sleep(0.01)
+        kept.clear()
+print("alive", codetimer.last_result().calls)
+"""
+
+
+def test_keywords_of_a_dict_that_is_emptied_meanwhile(script):
+    done = script(EMPTIED, env={"PYTHONMALLOC": "debug"})
+    assert (done.returncode, done.stdout.split()[-2:]) == (0, [b"alive", b"3"]), done.stderr
+
+
 def test_words_of_the_signature():
     assert codetimer.time(name="", n=2, fn=int, file=io.StringIO()).calls == 2
     refused(TypeError)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Guards: fn is called exactly n times, whatever ends the run; what ends it comes out as it is; the figures agree."""
 
+import _thread
 import functools
 import gc
 import itertools
@@ -8,6 +9,7 @@ import signal
 import sys
 import time
 import traceback
+import warnings
 
 import codetimer
 import pytest
@@ -119,15 +121,15 @@ def test_an_exception_name_that_is_no_text():
 
 
 def interrupted_by_signal(fn):
-    """Ends a run of fn by a signal whose handler raises. One that comes before the first call leaves no result."""
+    """Ends a run of fn by a signal whose handler raises, during its calls."""
 
     def handler(number, frame):
         raise KeyboardInterrupt
 
-    last = codetimer.last_result()
+    codetimer.time("", 0, fn)
     previous = signal.signal(signal.SIGALRM, handler)
     try:
-        while codetimer.last_result() is last:
+        while codetimer.last_result().calls == 0:
             signal.setitimer(signal.ITIMER_REAL, 0.05)
             with pytest.raises(KeyboardInterrupt):
                 codetimer.time("", 2**62, fn)
@@ -167,8 +169,13 @@ except KeyboardInterrupt:
 """
 
 
+# Calls of nanoseconds, then of milliseconds.
+TURNS_SLOW = "itertools.chain(itertools.repeat(0, 10**6), map(sum, itertools.repeat(range(400_000)))).__next__"
+
+
 @pytest.mark.parametrize(
-    "fn", ["counter.__next__", "lambda: None", "memoryview(bytes(10**6)).tobytes", "lambda: sum(range(1000))"]
+    "fn",
+    ["counter.__next__", "lambda: None", "memoryview(bytes(10**6)).tobytes", "lambda: sum(range(1000))", TURNS_SLOW],
 )
 def test_ctrl_c_arrives_at_once(fn, script, capsys):
     latencies = []
@@ -181,6 +188,54 @@ def test_ctrl_c_arrives_at_once(fn, script, capsys):
     with capsys.disabled():
         print(f" {min(latencies) * 1000:.1f} ms", end="")
     assert min(latencies) < 0.05
+
+
+@pytest.mark.parametrize("error,word", [(KeyboardInterrupt, "interrupted"), (ZeroDivisionError, "ZeroDivisionError")])
+def test_an_exception_before_the_first_call(error, word, capsys):
+    """A signal comes during the full collection: the finalizer of a piece of garbage sends it (in C, for in Python code
+    the handler would be called at once, and its exception lost)."""
+
+    class Garbage:
+        __del__ = staticmethod(functools.partial(_thread.interrupt_main, signal.SIGALRM))
+
+        def __init__(self):
+            self.me = self
+
+    def handler(number, frame):
+        raise error
+
+    fn, calls = counting()
+    last = codetimer.time("", 1, int)
+    previous = signal.signal(signal.SIGALRM, handler)
+    try:
+        gc.collect()
+        Garbage()
+        with pytest.raises(error):
+            codetimer.time("Early", 100, fn)
+    finally:
+        signal.signal(signal.SIGALRM, previous)
+    result = codetimer.last_result()
+    assert result is not last
+    assert (calls(), result.calls, result.n, result.interrupted) == (0, 0, 100, word)
+    assert capsys.readouterr().out.startswith(f"Early\n    Calls:          0 of 100 ({word})\n")
+    assert set(result.gc_collections) == {0} and result.notes == ()
+
+
+def test_all_calls_come_from_one_place():
+    """As in a loop: what is shown once for each place that calls fn is shown once in a run, and again in the next."""
+
+    def fn():
+        frame = sys._getframe(1)
+        places.add((frame.f_code.co_filename, frame.f_lineno, id(frame.f_globals)))
+        warnings.warn("mine", UserWarning, stacklevel=2)
+
+    places = set()
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("default")
+        codetimer.time("", 1000, fn)
+        assert (len(shown), len(places)) == (1, 1)
+        codetimer.time("", 1, fn)
+        assert len(shown) == 2
 
 
 def test_figures_agree():

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Guards: other threads go on during a run, several threads, forked children and interpreters can measure at once."""
 
+import ctypes
+import functools
 import io
 import itertools
 import os
 import sys
 import threading
+import time
+import traceback
 
 import codetimer
 import pytest
@@ -36,6 +40,61 @@ def test_other_threads_go_on(fn, script):
     done = script(GO_ON.format(fn=fn))
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.endswith(b"interrupted\n")
+
+
+def value_of(counter):
+    """What an itertools.count gives next, without taking it."""
+    return int(repr(counter)[len("count(") : -1])
+
+
+def count_slow_calls_between_turns():
+    """A million calls of nanoseconds, then some of milliseconds: how many of these another thread waits for at most."""
+
+    def watch():
+        last = 0
+        while runs.is_alive():
+            time.sleep(0.001)
+            now = value_of(slow)
+            steps.append(now - last)
+            last = now
+
+    steps, slow = [], itertools.count()
+    body = itertools.chain(itertools.repeat(0, 1_000_000), map(sum, itertools.repeat(range(400_000)), slow))
+    runs = threading.Thread(target=codetimer.time, args=("", 1_000_100, functools.partial(next, body)))
+    runs.start()
+    watch()
+    runs.join()
+    return max(steps)
+
+
+def test_others_get_in_where_calls_turn_slow():
+    """Not as many calls as would have been quick before. The least of three: the machine may be busy."""
+    assert min(count_slow_calls_between_turns() for _ in range(3)) <= 10
+
+
+class Stop(Exception):
+    pass
+
+
+def send_stop(thread, counter):
+    while value_of(counter) < 100_000:
+        time.sleep(0.001)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(Stop))
+
+
+def test_an_exception_of_another_thread_arrives():
+    """PyThreadState_SetAsyncExc, as debuggers and timeouts use it. Where it does not arrive, fn ends by itself."""
+    for _ in range(5):
+        counter = itertools.count()
+        fn = functools.partial(next, map(max, counter, itertools.repeat(0, 30_000_000)))
+        sender = threading.Thread(target=send_stop, args=(threading.get_ident(), counter))
+        sender.start()
+        with pytest.raises(Stop) as caught:
+            codetimer.time("", 2**62, fn)
+        sender.join()
+        result = codetimer.last_result()
+        assert (result.calls, result.interrupted) == (next(counter), "Stop")
+        assert len(traceback.extract_tb(caught.value.__traceback__)) == 1
 
 
 def test_a_run_in_each_of_several_threads():
