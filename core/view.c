@@ -16,7 +16,7 @@
 #include "format.h"
 #include "sample.h"
 
-enum { TRIES = 16 };
+enum { TRIES = 16, LONGEST_TEXT = 2 * 65536 };
 
 static void set_reason(ct_process *process, const char *text) {
     ct__text to;
@@ -140,7 +140,7 @@ uint32_t ct_view_end(const ct_view *view) { return view->records; }
 
 /* A text of the file in a buffer of the view that grows. */
 static int read_text(const ct_view *view, uint32_t offset, uint32_t length, char **buffer, size_t *room) {
-    if (length > view->file.size || offset > view->file.size - length) return 0;
+    if (length > LONGEST_TEXT || length > view->file.size || offset > view->file.size - length) return 0;
     if (*room < (size_t)length + 1) {
         char *more = realloc(*buffer, (size_t)length + 1);
         if (more == NULL) return 0;

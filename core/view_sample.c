@@ -26,9 +26,11 @@ static uint32_t read_sequence(const ct_view *view, size_t offset, memory_order o
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)sequence, order);
 }
 
-/* The slot is "room" where the file is read by copies; else it goes on changing. */
-static int read_slot(const ct_view *view, size_t offset, ct__slot *room, const ct__slot **slot, ct__values *values) {
-    for (int i = 0; i < TRIES; i++) {
+/* The slot is "room" where the file is read by copies; else it goes on changing. A sample has so many tries for all its
+ * slots, but each slot has one. */
+static int read_slot(const ct_view *view, size_t offset, int *tries, ct__slot *room, const ct__slot **slot,
+                     ct__values *values) {
+    for (int more = 1; more; more = (*tries)-- > 0) {
         uint32_t before = read_sequence(view, offset, memory_order_acquire);
         *slot = ct__view_at(view, offset, sizeof **slot, room);
         if (*slot == NULL) return LOST;
@@ -53,12 +55,14 @@ static int add_buckets(const ct_view *view, ct_sample *sample, uint32_t offset, 
 
 /* Sums the slots of the current generation. Returns 0 if the values of one of them could not be had. */
 static int sum_slots(const ct_view *view, uint32_t offset, int buckets, ct_sample *sample) {
-    int whole = 1, first = 1, slots = 0;
-    for (; slots < SLOTS_MOST && offset >= sizeof(ct__header) && offset % 8 == 0; slots++) {
+    int whole = 1, first = 1, tries = TRIES;
+    uint32_t passed = 0; /* every now and then, one to recognise: a list that comes to it again has no end */
+    for (int i = 0; i < SLOTS_MOST && offset >= sizeof(ct__header) && offset % 8 == 0 && offset != passed; i++) {
+        if ((i & (i + 1)) == 0) passed = offset;
         ct__slot room;
         const ct__slot *slot;
         ct__values values;
-        int read = read_slot(view, offset, &room, &slot, &values);
+        int read = read_slot(view, offset, &tries, &room, &slot, &values);
         if (read == LOST) break;
         if (values.generation == sample->generation) {
             if (read == UNCLEAN) sample->unclean = 1;

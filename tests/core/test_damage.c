@@ -209,7 +209,10 @@ static void check_endless_list(void) {
     publish();
     ct_view *view = open_view();
     atomic_store(&counter->slot->next, ct__segment_offset(counter->slot));
-    CHECK(ct_view_sample(view, 0, 1, &sample) == CT_OK && sample.unclean);
+    CHECK(ct_view_sample(view, 0, 1, &sample) == CT_OK && sample.unclean && sample.calls == 3);
+    ct__slot_begin(counter->slot); /* and in the way of each other */
+    CHECK(ct_view_sample(view, 0, 1, &sample) == CT_EXISTS && sample.calls == 3);
+    atomic_fetch_add(&counter->slot->sequence, 1);
     atomic_store(&counter->slot->next, 0xfffffff8u);
     CHECK(ct_view_sample(view, 0, 1, &sample) == CT_OK && sample.unclean && sample.calls == 3);
     ct_view_close(view);
