@@ -240,7 +240,8 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* The module holds the one instance, the instance its type, the type the module: the collector must see the whole ring. */
+/* The module holds the one instance, the instance its type, the type the module: the collector must see the whole ring.
+ * */
 static int visit_counters(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
     return 0;

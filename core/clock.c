@@ -114,7 +114,8 @@ static void choose_source(void) {
     }
     ct__calibrate(&calibration);
     int usable = calibration.rate != 0 && (counter.trusted || wants("tsc"));
-    atomic_store(&ct__clock_shared.rate, usable ? calibration.rate : 0); /* the reference of thread cycles, whatever the clock */
+    /* The reference of thread cycles, whatever the clock. */
+    atomic_store(&ct__clock_shared.rate, usable ? calibration.rate : 0);
     if (wants("monotonic")) {
         use_system("CODETIMER_CLOCK=monotonic");
     } else if (wants("tsc") && calibration.rate != 0) {

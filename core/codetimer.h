@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * codetimer.h: the public header of codetimer, and its manual; it includes the chapters on counters (codetimer_counters.h)
- * and on reading them from outside (codetimer_live.h).
+ * codetimer.h: the public header of codetimer, and its manual; it includes the chapters on counters
+ * (codetimer_counters.h) and on reading them from outside (codetimer_live.h).
  *
  * codetimer measures how long code takes, how many CPU cycles the calling thread spent on it, and (told by the host
- * language) what its garbage collector did meanwhile. What is not declared in these
- * three is not public.
+ * language) what its garbage collector did meanwhile. What is not declared in these three is not public.
  *
  * Conventions
  *   Names       ct_<object>_<verb>; a quantity ends in its unit (_ns, _hz). Python and Lua: the same without ct_.
@@ -227,8 +226,8 @@ CT_API int ct_time_begin(const char *name, int64_t n, const ct_time_options *opt
 CT_API int ct_time_next(ct_run *run, uint64_t *k);
 
 /* Ends the chunk: "made" calls were completed. Fewer than k means that an error stopped it, unless ct_time_due had said
- * so (or ct_time_cut was called). Returns 1 when at least 5 ms have passed since the last such answer: time to let other
- * threads in. */
+ * so (or ct_time_cut was called). Returns 1 when at least 5 ms have passed since the last such answer: time to let
+ * other threads in. */
 CT_API int ct_time_done(ct_run *run, uint64_t made);
 
 /* 1 when the current chunk has lasted long enough (5 ms) to be ended with fewer than k calls. Hosts whose loop can stop

@@ -2,8 +2,8 @@
  *
  * codetimer_counters.h: the part of the manual about counters. Included by codetimer.h; include that.
  *
- * A counter is the running statistics of one member (a function): how often it was called, how long it took. It lives as
- * long as the process, unless it is removed; it is found by its key "category/member".
+ * A counter is the running statistics of one member (a function): how often it was called, how long it took. It lives
+ * as long as the process, unless it is removed; it is found by its key "category/member".
  */
 #ifndef CODETIMER_COUNTERS_H
 #define CODETIMER_COUNTERS_H
@@ -16,8 +16,8 @@ extern "C" {
  * thread. Counters belong to the writer they were opened with, and one writer is used by one thread at a time. */
 typedef struct ct_writer ct_writer;
 
-/* "script": the category of members without a dot, NULL: "main". Returns CT_OK, CT_EINVAL ("/", longer than 65,535 bytes),
- * CT_ENOMEM. */
+/* "script": the category of members without a dot, NULL: "main". Returns CT_OK, CT_EINVAL ("/", longer than 65,535
+ * bytes), CT_ENOMEM. */
 CT_API int ct_writer_open(const char *script, ct_writer **writer);
 
 /* Its counts stay; its memory passes to the next writer when the last of its counters is closed too. Accepts NULL. */
@@ -26,9 +26,9 @@ CT_API void ct_writer_close(ct_writer *writer);
 /* A handle: one writer's way to one counter. */
 typedef struct ct_counter ct_counter;
 
-/* Creates or gets a counter. "category": NULL means the part of "member" before its first dot, else the writer's script.
- * "help": a sentence for readers, or NULL. Returns CT_OK (created), CT_EXISTS (was there), CT_EINVAL (an empty name, one
- * over 65,535 bytes, "/" in the category), CT_EFULL, CT_ENOMEM. */
+/* Creates or gets a counter. "category": NULL means the part of "member" before its first dot, else the writer's
+ * script. "help": a sentence for readers, or NULL. Returns CT_OK (created), CT_EXISTS (was there), CT_EINVAL (an empty
+ * name, one over 65,535 bytes, "/" in the category), CT_EFULL, CT_ENOMEM. */
 CT_API int ct_counter_open(ct_writer *writer, const char *category, const char *member, const char *help,
                            ct_counter **counter);
 
@@ -47,16 +47,18 @@ typedef struct ct_token {
 
 enum { CT_RETURNED, CT_FAILED, CT_CANCELLED };
 
-/* Around a measured call. It counts if the counter is enabled at both ends under the same generation. ct_leave must follow
- * in every outcome (CT_RETURNED, CT_FAILED, CT_CANCELLED), from the same writer. No lock, no allocation, no system call but
- * in the first call of a generation. Not async-signal-safe. ct_leave returns the nanoseconds that it counted, -1 if none. */
+/* Around a measured call. It counts if the counter is enabled at both ends under the same generation. ct_leave must
+ * follow in every outcome (CT_RETURNED, CT_FAILED, CT_CANCELLED), from the same writer. No lock, no allocation, no
+ * system call but in the first call of a generation. Not async-signal-safe. ct_leave returns the nanoseconds that it
+ * counted, -1 if none. */
 CT_API void ct_enter(ct_counter *counter, ct_token *token);
 CT_API int64_t ct_leave(ct_counter *counter, const ct_token *token, int outcome);
 
-/* Counts one call that was timed elsewhere. */
+/* Counts one call that was timed elsewhere. A duration that the total cannot hold is an anomaly, and not counted. */
 CT_API void ct_counter_record(ct_counter *counter, uint64_t duration_ns, int outcome);
 
-/* Starts a new generation: all values begin again; a call under way does not count. CT_OK, CT_ENOENT (it was removed). */
+/* Starts a new generation: all values begin again; a call under way does not count. CT_OK, CT_ENOENT (it was removed).
+ * */
 CT_API int ct_counter_reset(ct_counter *counter);
 
 /* Unlists the counter. Its handles stay valid and count nothing until it is opened again. CT_OK, CT_ENOENT. */
@@ -64,8 +66,8 @@ CT_API int ct_counter_remove(ct_counter *counter);
 
 #define CT_BUCKETS 338
 
-/* The values of a counter at one moment, summed over its writers. Averages and percentiles of a stretch of time come from
- * the difference of two samples. */
+/* The values of a counter at one moment, summed over its writers. Averages and percentiles of a stretch of time come
+ * from the difference of two samples. */
 typedef struct ct_sample {
     uint64_t time_ns; /* ct_now_ns when it was taken */
     uint64_t generation;
@@ -84,21 +86,22 @@ typedef struct ct_sample {
 /* Threads: any. Waits for a writer that is in the middle of an update, half a second at most. */
 CT_API void ct_counter_sample(const ct_counter *counter, ct_sample *sample);
 
-/* What happened between two samples. Its min_ns and max_ns are bounds: the lower bound of the lowest bucket that grew, the
- * upper bound of the highest, within the lifetime's. CT_OK, CT_ECHANGED (another generation: nothing to subtract). */
+/* What happened between two samples. Its min_ns and max_ns are bounds: the lower bound of the lowest bucket that grew,
+ * the upper bound of the highest, within the lifetime's. CT_OK, CT_ECHANGED (another generation: nothing to subtract).
+ * */
 CT_API int ct_sample_difference(const ct_sample *now, const ct_sample *before, ct_sample *window);
 
-/* Adds the values of "more" to "sum": those of one key in two segments of a process. Take both "buckets" or neither. The
- * generation of a sum is that of its parts together, so it changes with each. */
+/* Adds the values of "more" to "sum": those of one key in two segments of a process. Take both "buckets" or neither.
+ * The generation of a sum is that of its parts together, so it changes with each. */
 CT_API void ct_sample_add(ct_sample *sum, const ct_sample *more);
 
-/* Mean and percentile ("percent" 0 to 100, within one bucket: 9 %) of the calls in a sample. CT_OK, CT_EINVAL, CT_ENOENT
- * (no call). */
+/* Mean and percentile ("percent" 0 to 100, within one bucket: 9 %) of the calls in a sample. CT_OK, CT_EINVAL,
+ * CT_ENOENT (no call). */
 CT_API int ct_sample_average_ns(const ct_sample *sample, double *average_ns);
 CT_API int ct_sample_percentile_ns(const ct_sample *sample, double percent, double *percentile_ns);
 
-/* Keys by index: 0 up to ct_counters_end(). Returns the length of the key, 0 if none is listed there; it is written, with
- * a NUL, only if length < size. */
+/* Keys by index: 0 up to ct_counters_end(). Returns the length of the key, 0 if none is listed there; it is written,
+ * with a NUL, only if length < size. */
 CT_API uint32_t ct_counters_end(void);
 CT_API size_t ct_counters_key(uint32_t index, char *buffer, size_t size);
 
@@ -113,8 +116,8 @@ typedef struct ct_counters {
 
 CT_API void ct_counters_info(ct_counters *counters);
 
-/* The table of all listed counters, longest total first; averages, percentiles and extremes over their lifetime. Returns
- * as snprintf does; on lack of memory 0. */
+/* The table of all listed counters, longest total first; averages, percentiles and extremes over their lifetime.
+ * Returns as snprintf does; on lack of memory 0. */
 CT_API size_t ct_report_counters(const ct_report_options *options, char *buffer, size_t size);
 
 #ifdef __cplusplus

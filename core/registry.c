@@ -24,7 +24,7 @@ static uint64_t read_capacity(void) {
     const char *wish = getenv("CODETIMER_MAX_COUNTERS");
     char *end = NULL;
     unsigned long value = wish != NULL ? strtoul(wish, &end, 10) : 0;
-    int valid = wish != NULL && end != wish && *end == '\0' && value >= 1;
+    int valid = wish != NULL && end != wish && *end == '\0' && value >= 1 && strchr(wish, '-') == NULL;
     if (!valid) return DEFAULT_CAPACITY;
     return value < CT__RECORDS_MAX ? value : CT__RECORDS_MAX;
 }
@@ -96,15 +96,28 @@ static void bind_counter(ct_counter *counter, ct_writer *writer, ct__definition 
     counter->writer = writer;
 }
 
+/* The part before the first dot, unless it could not be a category. */
 static size_t derive_category(const ct_writer *writer, const char *member, const char **category) {
     const char *dot = strchr(member, '.');
-    *category = dot != NULL && dot != member ? member : writer->script;
-    return *category == member ? (size_t)(dot - member) : strlen(writer->script);
+    size_t length = dot != NULL ? (size_t)(dot - member) : 0;
+    int usable = length > 0 && memchr(member, '/', length) == NULL;
+    *category = usable ? member : writer->script;
+    return usable ? length : strlen(writer->script);
 }
 
 int ct__is_name(const char *name) {
     size_t length = name != NULL ? length_up_to(name, name_most + 1) : 0;
     return length > 0 && length <= name_most;
+}
+
+/* With the lock held; "made" and "key" are NULL where there was no memory for them. */
+static int open_counter(ct_counter *made, ct_writer *writer, const char *key, size_t category_length,
+                        const char *member, const char *help) {
+    ct__definition *definition = NULL;
+    if (made == NULL || key == NULL) return refuse(member, CT_ENOMEM);
+    int status = create_or_get(key, category_length, help, &definition);
+    if (definition != NULL && status >= 0) bind_counter(made, writer, definition);
+    return status;
 }
 
 int ct_counter_open(ct_writer *writer, const char *category, const char *member, const char *help,
@@ -114,17 +127,11 @@ int ct_counter_open(ct_writer *writer, const char *category, const char *member,
                 (help == NULL || length_up_to(help, name_most + 1) <= name_most);
     if (!valid) return CT_EINVAL;
     size_t length = category != NULL ? strlen(category) : derive_category(writer, member, &category);
-    if (memchr(category, '/', length) != NULL) return CT_EINVAL;
     ct_counter *made = malloc(sizeof *made);
     char *key = make_key(category, length, member);
-    ct__definition *definition = NULL;
-    int status = CT_ENOMEM;
-    if (made != NULL && key != NULL) {
-        ct__os_lock();
-        status = create_or_get(key, length, help, &definition);
-        if (definition != NULL && status >= 0) bind_counter(made, writer, definition);
-        ct__os_unlock();
-    }
+    ct__os_lock();
+    int status = open_counter(made, writer, key, length, member, help);
+    ct__os_unlock();
     free(key);
     if (status < 0) {
         free(made);

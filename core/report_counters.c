@@ -2,8 +2,8 @@
  *
  * report_counters.c: the table of all counters of this process, as every language prints it.
  *
- * Rows are taken one by one, so that the registry is never locked for long; the longest total comes first. A disabled counter
- * and one without a call have no row.
+ * Rows are taken one by one, so that the registry is never locked for long; the longest total comes first. A disabled
+ * counter and one without a call have no row.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +13,11 @@
 #include "platform/platform.h"
 #include "registry.h"
 
-enum { COLUMNS = 9, CELL_SIZE = 48 };
+/* A longer name takes its row out of line, not all the others. */
+enum { COLUMNS = 9, CELL_SIZE = 48, NAME_WIDTH_MOST = 80 };
 
-static const char *const titles[COLUMNS] = {"Calls", "Average", "P50", "P99", "Min", "Max", "Total", "Errors", "In Flight"};
+static const char *const titles[COLUMNS] = {"Calls", "Average", "P50",   "P99",      "Min",
+                                             "Max",   "Total",   "Errors", "In Flight"};
 
 typedef struct row {
     char *name; /* escaped */
@@ -75,7 +77,8 @@ static void fill_row(row *one, const ct_sample *sample, int ascii) {
     ct_sample_average_ns(sample, &average);
     ct_sample_percentile_ns(sample, 50, &p50);
     ct_sample_percentile_ns(sample, 99, &p99);
-    const double durations[] = {average, p50, p99, (double)sample->min_ns, (double)sample->max_ns, (double)sample->total_ns};
+    const double least = (double)sample->min_ns, longest = (double)sample->max_ns, total = (double)sample->total_ns;
+    const double durations[] = {average, p50, p99, least, longest, total};
     one->total_ns = sample->total_ns;
     put_count_cell(one->cells[0], sample->calls);
     for (size_t i = 0; i < 6; i++) put_duration_cell(one->cells[i + 1], durations[i], ascii);
@@ -136,9 +139,11 @@ static int compare_rows(const void *a, const void *b) {
 
 static void measure_widths(table *rows) {
     rows->name_width = width_of("Member");
+    const size_t most = NAME_WIDTH_MOST;
     for (size_t c = 0; c < COLUMNS; c++) rows->widths[c] = width_of(titles[c]);
     for (size_t i = 0; i < rows->count; i++) {
-        if (width_of(rows->rows[i].name) > rows->name_width) rows->name_width = width_of(rows->rows[i].name);
+        size_t width = width_of(rows->rows[i].name);
+        if (width > rows->name_width) rows->name_width = width < most ? width : most;
         for (size_t c = 0; c < COLUMNS; c++)
             if (width_of(rows->rows[i].cells[c]) > rows->widths[c]) rows->widths[c] = width_of(rows->rows[i].cells[c]);
     }
@@ -152,7 +157,8 @@ static void put_name_cell(ct__text *text, const table *rows, const char *name, i
     if (color) ct__text_put(text, "\x1b[33m");
     ct__text_put(text, name);
     if (color) ct__text_put(text, "\x1b[0m");
-    put_spaces(text, rows->name_width - width_of(name));
+    size_t width = width_of(name);
+    if (width < rows->name_width) put_spaces(text, rows->name_width - width);
 }
 
 static void put_cell(ct__text *text, const table *rows, size_t column, const char *cell) {

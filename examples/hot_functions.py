@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Running averages of hot functions, always on: decorate them and ask at any time. Prints the table of all counters, then
-what happened in one stretch of time.
+"""Running averages of hot functions, always on: decorate them and ask at any time. Prints the table of all counters,
+then what happened in one stretch of time.
 
     python examples/hot_functions.py
 """

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Guards one measured call over a scripted clock: what is counted and when it is not (disabled, reset or removed in
- * between, a clock that steps back), the sums and extremes, several writers of one counter, and a thread's slots passing to
- * the next one with what it left half-written. Fails if a call counts under a generation it did not begin in.
+ * between, a clock that steps back), the sums and extremes, several writers of one counter, and a thread's slots
+ * passing to the next one with what it left half-written. Fails if a call counts under a generation it did not begin
+ * in.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -266,6 +267,16 @@ static void test_difference(void **unused) {
     assert_int_equal(ct_sample_difference(&sample, &before, &window), CT_ECHANGED);
 }
 
+/* A total that would start again at 0 must not: the call is an anomaly. */
+static void test_overflow(void **unused) {
+    (void)unused;
+    ct_counter_record(counter, UINT64_MAX - 10, CT_RETURNED);
+    ct_counter_record(counter, 11, CT_RETURNED);
+    ct_counter_record(counter, 10, CT_RETURNED);
+    take_sample();
+    assert_true(sample.calls == 2 && sample.total_ns == UINT64_MAX && sample.anomalies == 1 && sample.in_flight == 0);
+}
+
 static void test_longest(void **unused) {
     (void)unused;
     double value;
@@ -289,6 +300,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_several_writers, open_counter, close_counter),
         cmocka_unit_test_setup_teardown(test_writer_closed_first, open_counter, close_counter),
         cmocka_unit_test_setup_teardown(test_difference, open_counter, close_counter),
+        cmocka_unit_test_setup_teardown(test_overflow, open_counter, close_counter),
         cmocka_unit_test_setup_teardown(test_longest, open_counter, close_counter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

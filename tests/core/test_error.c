@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Guards the list of statuses: each has its own value, name and sentence, CT_OK is 0, failures are negative, CT_EXISTS is a success; unknown
- * values have an answer too.
+ * Guards the list of statuses: each has its own value, name and sentence, CT_OK is 0, failures are negative, CT_EXISTS
+ * is a success; unknown values have an answer too.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Guards the buckets: the index against long double log2 for every small number and millions of random ones, bounds that
- * meet without gap, upper bounds included, and quantiles within one bucket of the exact ones on constant, bimodal and
- * lognormal data. Fails if one entry of the table of eighths is off, or if the rank is.
+ * Guards the buckets: the index against long double log2 for every small number and millions of random ones, bounds
+ * that meet without gap, upper bounds included, and quantiles within one bucket of the exact ones on constant, bimodal
+ * and lognormal data. Fails if one entry of the table of eighths is off, or if the rank is.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -100,14 +100,16 @@ static void test_constant(void **unused) {
 
 static void test_bimodal(void **unused) {
     (void)unused;
-    for (int i = 0; i < COUNT; i++) values[i] = i % 10 == 0 ? 1000000 + next_random() % 1000 : 500 + next_random() % 100;
+    for (int i = 0; i < COUNT; i++)
+        values[i] = i % 10 == 0 ? 1000000 + next_random() % 1000 : 500 + next_random() % 100;
     check_quantiles();
 }
 
 static void test_lognormal(void **unused) {
     (void)unused;
     for (int i = 0; i < COUNT; i++) {
-        double u = ((double)(next_random() >> 11) + 1) / 9007199254740993.0, v = (double)(next_random() >> 11) / 9007199254740992.0;
+        double u = ((double)(next_random() >> 11) + 1) / 9007199254740993.0;
+        double v = (double)(next_random() >> 11) / 9007199254740992.0;
         values[i] = (uint64_t)exp(8 + 1.2 * sqrt(-2 * log(u)) * cos(6.283185307179586 * v));
     }
     check_quantiles();

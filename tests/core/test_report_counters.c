@@ -31,7 +31,9 @@ static void check_text(const ct_report_options *options, const char *expected) {
     CHECK(ct_report_counters(options, NULL, 0) == length);
 }
 
-static void check_empty(void) { check_text(NULL, "Member  Calls  Average  P50  P99  Min  Max  Total  Errors  In Flight\n"); }
+static void check_empty(void) {
+    check_text(NULL, "Member  Calls  Average  P50  P99  Min  Max  Total  Errors  In Flight\n");
+}
 
 static void check_table(void) {
     ct_writer *writer;
@@ -60,6 +62,22 @@ static void check_table(void) {
     CHECK(strstr(buffer, "\x1b[33mshop.handle\x1b[0m ") != NULL && strstr(buffer, "1.024 us") != NULL);
 }
 
+/* One huge name must not make every row as wide. */
+static void check_huge_name(void) {
+    ct_writer *writer;
+    char name[4001];
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    CHECK(ct_writer_open("script", &writer) == CT_OK);
+    ct_counter_record(open_counter(writer, "group", name), 5, CT_RETURNED);
+    for (int i = 0; i < 10; i++) {
+        char member[16];
+        snprintf(member, sizeof member, "m.m%d", i);
+        ct_counter_record(open_counter(writer, NULL, member), 1, CT_RETURNED);
+    }
+    CHECK(ct_report_counters(NULL, NULL, 0) < 4000 + 12 * 250);
+}
+
 static void check_refused(void) {
     setenv("CODETIMER_MAX_COUNTERS", "1", 1);
     ct_writer *writer;
@@ -68,17 +86,20 @@ static void check_refused(void) {
     open_counter(writer, NULL, "a");
     CHECK(ct_counter_open(writer, NULL, "b\x1b", NULL, &counter) == CT_EFULL);
     ct_report_counters(NULL, buffer, sizeof buffer);
-    CHECK(strstr(buffer, "\n1 counter without calls\n1 refused (limit 1, CODETIMER_MAX_COUNTERS), the last: script/b\\x1b\n"));
+    CHECK(strstr(buffer, "\n1 counter without calls\n"
+                         "1 refused (limit 1, CODETIMER_MAX_COUNTERS), the last: script/b\\x1b\n"));
 }
 
 static void test_empty(void **unused) { (void)unused; assert_int_equal(run_in_child(check_empty), 0); }
 static void test_table(void **unused) { (void)unused; assert_int_equal(run_in_child(check_table), 0); }
+static void test_huge_name(void **unused) { (void)unused; assert_int_equal(run_in_child(check_huge_name), 0); }
 static void test_refused(void **unused) { (void)unused; assert_int_equal(run_in_child(check_refused), 0); }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_empty),
         cmocka_unit_test(test_table),
+        cmocka_unit_test(test_huge_name),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

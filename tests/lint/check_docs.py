@@ -19,7 +19,10 @@ C_ONLY = {
     "ct_enter", "ct_leave", "ct_report_counters",  # inside measured; report
 }  # fmt: skip
 # Of these objects the bindings make types with methods, whose names they choose.
-OBJECTS_C_ONLY = ("ct_counter_", "ct_counters_", "ct_writer_", "ct_sample_")
+OBJECTS_C_ONLY = (
+    "ct_counter_", "ct_counters_", "ct_writer_", "ct_sample_",  # Counter, counters, timer, Sample
+    "ct_members_", "ct_segment_", "ct_listing_", "ct_view_",  # Members, configure, reap, processes, View
+)  # fmt: skip
 FIELDS_C_ONLY = {
     "name_length", "gc_generations", "notes_count", "batches",  # lengths
     "per_call_known", "interval_known", "interval_low_ns", "interval_high_ns",  # None, nil; in the report

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# system.sh GROUP...: sees to it that the tools of the named groups are on this machine (base, lint, valgrind, prometheus).
+# system.sh GROUP...: sees to it that the tools of the named groups (base, lint, valgrind, prometheus) are on this
+# machine.
 #
 # Each tool is probed by using it, so it does not matter where it came from. Only what is missing is installed, with
 # apt-get, as root or through sudo without a password. Nothing is ever asked: where that is not possible, the command
