@@ -222,8 +222,8 @@ CT_API int ct_time_begin(const char *name, int64_t n, const ct_time_options *opt
 CT_API int ct_time_next(ct_run *run, uint64_t *k);
 
 /* Ends the chunk: "made" calls were completed. Fewer than k means that an error stopped it, unless ct_time_due had said
- * so (or ct_time_cut was called). Returns 1 when at least 5 ms have passed since the last such answer: time to let other
- * threads in. */
+ * so (or ct_time_cut was called). Returns 1 when at least 5 ms have passed since the last such answer: time to let
+ * other threads in. */
 CT_API int ct_time_done(ct_run *run, uint64_t made);
 
 /* 1 when the current chunk has lasted long enough (5 ms) to be ended with fewer than k calls. Hosts whose loop can stop
