@@ -46,6 +46,10 @@ PyDoc_STRVAR(thread_cycles_doc, "thread_cycles($module, /)\n--\n\n"
                                 "CPU cycles charged to the calling thread so far, as a ThreadCycles.\n\n"
                                 "Only differences within one thread mean something. Costs a system call (about 1 us).");
 
+PyDoc_STRVAR(poll_doc, "poll($module, /)\n--\n\n"
+                       "Do the housekeeping that is due: heartbeat, members lists changed from outside.\n\n"
+                       "Measured calls do it by themselves, once a second; this is for a program in which none ends.\n"
+                       "Returns how often the members list has changed, by whomever. From any thread.");
 PyDoc_STRVAR(now_ns_doc, "now_ns($module, /)\n--\n\n"
                          "Monotonic nanoseconds since an arbitrary moment, as an int. Never steps back within a\n"
                          "process, on any thread.");
@@ -127,6 +131,13 @@ static PyObject *get_thread_cycles(PyObject *module, PyObject *ignored) {
     return ctpy_cycles_new(ctpy_get_state(module), &cycles);
 }
 
+static PyObject *poll_housekeeping(PyObject *module, PyObject *ignored) {
+    (void)module, (void)ignored;
+    uint64_t changes;
+    Py_BEGIN_ALLOW_THREADS changes = ct_poll();
+    Py_END_ALLOW_THREADS return PyLong_FromUnsignedLongLong(changes);
+}
+
 static PyObject *get_now_ns(PyObject *module, PyObject *ignored) {
     (void)module, (void)ignored;
     return PyLong_FromUnsignedLongLong(ct_now_ns());
@@ -141,6 +152,7 @@ static PyMethodDef functions[] = {
     {"clock_info", get_clock_info, METH_NOARGS, clock_info_doc},
     {"thread_cycles", get_thread_cycles, METH_NOARGS, thread_cycles_doc},
     {"now_ns", get_now_ns, METH_NOARGS, now_ns_doc},
+    {"poll", poll_housekeeping, METH_NOARGS, poll_doc},
     {"report", CTPY_WITH_KEYWORDS(ctpy_report), METH_VARARGS | METH_KEYWORDS, report_doc},
     {"trace_increments", ctpy_trace_increments, METH_O, trace_increments_doc},
     {"processes", CTPY_WITH_KEYWORDS(ctpy_processes), METH_VARARGS | METH_KEYWORDS, processes_doc},

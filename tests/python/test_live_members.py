@@ -54,3 +54,11 @@ def test_arguments():
         codetimer.Members()
     with pytest.raises(ValueError, match="surrogates"):
         codetimer.Members("\udc80")
+
+
+def test_poll_takes_notice_where_nothing_is_measured():
+    before = codetimer.poll()
+    codetimer.configure(members="nothing.of.this.kind")
+    assert codetimer.poll() == before + 1
+    codetimer.configure(members=None)
+    assert codetimer.poll() == before + 2
