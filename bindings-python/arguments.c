@@ -19,6 +19,13 @@ static int forgive(void) {
     return 0;
 }
 
+/* As forgive, but no memory to ask with is no answer. */
+int ctpy_forgive(void) {
+    PyObject *raised = PyErr_Occurred();
+    if (raised == NULL) return 0;
+    return PyErr_GivenExceptionMatches(raised, PyExc_MemoryError) ? -1 : forgive();
+}
+
 int ctpy_refuse(PyObject *type, const char *message, PyObject *value) {
     PyObject *seen = PyObject_Repr(value);
     if (seen == NULL && forgive() < 0) return -1;

@@ -60,8 +60,7 @@ static PyObject *unwrap(PyObject *object) {
         if (inner == NULL) break;
         Py_SETREF(object, inner);
     }
-    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear();
-    if (PyErr_Occurred()) Py_CLEAR(object);
+    if (ctpy_forgive() < 0) Py_CLEAR(object);
     return object;
 }
 
@@ -158,8 +157,11 @@ static int prepare(const work *job) {
 
 /* A property knows its name from the making of the class. */
 static int tell_name(const work *job, PyObject *name, PyObject *made) {
-    if (!PyObject_TypeCheck(made, &PyProperty_Type) || !PyObject_HasAttrString(made, "__set_name__")) return 0;
-    PyObject *told = PyObject_CallMethod(made, "__set_name__", "OO", (PyObject *)job->type, name);
+    if (!PyObject_TypeCheck(made, &PyProperty_Type)) return 0;
+    PyObject *tell = PyObject_GetAttrString(made, "__set_name__");
+    if (tell == NULL) return ctpy_forgive();
+    PyObject *told = PyObject_CallFunctionObjArgs(tell, (PyObject *)job->type, name, NULL);
+    Py_DECREF(tell);
     Py_XDECREF(told);
     return told != NULL ? 0 : -1;
 }
@@ -196,20 +198,26 @@ static int check_type(PyTypeObject *type) {
     return -1;
 }
 
+/* "Class." and "module.Class." */
+static int begin_names(work *job) {
+    PyObject *module = ctpy_class_module(job->type), *qualname = NULL, *member = NULL;
+    if (module != NULL || !PyErr_Occurred()) qualname = ctpy_class_qualname(job->type);
+    if (qualname != NULL) member = ctpy_name_class(module, qualname);
+    if (member != NULL) job->within = PyUnicode_FromFormat("%U.", qualname);
+    if (job->within != NULL) job->prefix = PyUnicode_FromFormat("%U.", member);
+    if (job->prefix != NULL) job->module = module != NULL ? Py_NewRef(module) : PyUnicode_FromString("");
+    Py_XDECREF(module);
+    Py_XDECREF(qualname);
+    Py_XDECREF(member);
+    return job->module != NULL ? 0 : -1;
+}
+
 static int begin(work *job) {
-    static const ctpy_labels none = {.part = ""};
-    PyObject *qualname = ctpy_get_str((PyObject *)job->type, "__qualname__");
-    PyObject *member = qualname != NULL ? ctpy_name_member((PyObject *)job->type, &none) : NULL;
-    job->module = ctpy_get_str((PyObject *)job->type, "__module__");
-    if (job->module == NULL && !PyErr_Occurred()) job->module = PyUnicode_FromString("");
-    job->within = member != NULL ? PyUnicode_FromFormat("%U.", qualname) : NULL;
-    job->prefix = member != NULL ? PyUnicode_FromFormat("%U.", member) : NULL;
+    if (begin_names(job) < 0) return -1;
     job->seen = PyDict_New();
     job->ready = PyDict_New();
     job->left = PyList_New(0);
-    Py_XDECREF(qualname);
-    Py_XDECREF(member);
-    return job->module && job->within && job->prefix && job->seen && job->ready && job->left ? 0 : -1;
+    return job->seen && job->ready && job->left ? 0 : -1;
 }
 
 static void end(work *job) {

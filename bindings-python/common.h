@@ -86,6 +86,10 @@ int ctpy_parse_cpu(PyObject *value, int *cpu);
 /* Refuses "value": raises "type" with "message", the value's repr and its type. Returns -1. */
 int ctpy_refuse(PyObject *type, const char *message, PyObject *value);
 
+/* After asking an object for something: clears an exception that only says that the object does not have it. Returns 0;
+ * -1 where the exception stays, as it is none of the object's answers (KeyboardInterrupt, MemoryError). */
+int ctpy_forgive(void);
+
 /* The co_flags of the code that a call of "fn" runs; 0 if it is not Python code; -1 for an exception. */
 int ctpy_code_flags(PyObject *fn);
 

@@ -45,11 +45,12 @@ static PyObject *build_method(PyObject *old, PyObject *const *functions) {
     return with_dict(PyObject_CallOneArg((PyObject *)Py_TYPE(old), functions[0]), old);
 }
 
-/* A text that comes from the getter goes on coming from it. */
+/* A text that comes from the getter goes on coming from it. New; NULL with an exception. */
 static PyObject *own_doc(PyObject *property, PyObject *fget) {
     PyObject *doc = PyObject_GetAttrString(property, "__doc__");
     PyObject *theirs = doc != NULL && fget != NULL ? PyObject_GetAttrString(fget, "__doc__") : NULL;
-    if (theirs == NULL) PyErr_Clear();
+    if (ctpy_forgive() < 0) Py_CLEAR(doc);
+    if (PyErr_Occurred()) return NULL;
     if (theirs != NULL && theirs == doc) Py_SETREF(doc, Py_NewRef(Py_None));
     Py_XDECREF(theirs);
     return doc != NULL ? doc : Py_NewRef(Py_None);
@@ -59,6 +60,7 @@ static PyObject *build_property(PyObject *old, PyObject *const *functions) {
     PyObject *arguments[4];
     for (size_t i = 0; i < 3; i++) arguments[i] = functions[i] != NULL ? functions[i] : Py_None;
     arguments[3] = own_doc(old, functions[0]);
+    if (arguments[3] == NULL) return NULL;
     PyObject *made = PyObject_Vectorcall((PyObject *)Py_TYPE(old), arguments, 4, NULL);
     Py_DECREF(arguments[3]);
     return with_dict(made, old);
@@ -111,9 +113,7 @@ int ctpy_is_functools(PyObject *object, const char *name) {
     Py_XDECREF(functools);
     int is = type != NULL && PyType_Check(type) && PyObject_TypeCheck(object, (PyTypeObject *)type);
     Py_XDECREF(type);
-    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) return -1;
-    PyErr_Clear();
-    return is;
+    return ctpy_forgive() < 0 ? -1 : is;
 }
 
 /* *found: NULL for what is of none. */

@@ -202,13 +202,12 @@ static PyObject *make_str(PyObject *object) { return PyObject_Str(((measured_obj
 
 /* ---- pickling and copying ---- */
 
-/* Names that pickle looks up again find this object, not the wrapped one. */
+/* Names that pickle looks up again find this object, not the wrapped one. -1 for an exception. */
 static int is_found_by_name(PyObject *wrapped) {
     if (PyFunction_Check(wrapped)) return 1;
     PyObject *inner = PyObject_GetAttrString(wrapped, "__wrapped__");
-    if (inner == NULL) PyErr_Clear();
     Py_XDECREF(inner);
-    return inner != NULL;
+    return ctpy_forgive() < 0 ? -1 : inner != NULL;
 }
 
 /* Anything else travels as itself and is measured again, under the same key, where it arrives. */
@@ -226,8 +225,9 @@ static PyObject *reduce_to_wrapped(measured_object *self) {
 static PyObject *reduce(PyObject *object, PyObject *protocol) {
     (void)protocol;
     measured_object *self = (measured_object *)object;
-    if (is_found_by_name(self->wrapped)) return PyObject_GetAttrString(self->wrapped, "__qualname__");
-    return reduce_to_wrapped(self);
+    int found = is_found_by_name(self->wrapped);
+    if (found < 0) return NULL;
+    return found ? PyObject_GetAttrString(self->wrapped, "__qualname__") : reduce_to_wrapped(self);
 }
 
 /* ---- in a class ---- */

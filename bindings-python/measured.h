@@ -34,8 +34,14 @@ PyObject *ctpy_measured_new(ctpy_state *state, PyObject *wrapped, ct_counter *co
 /* The member that a callable is: a new str. */
 PyObject *ctpy_name_member(PyObject *object, const ctpy_labels *labels);
 
-/* "object.name" if it is a str, new; NULL without an exception otherwise, or NULL with one that is no Exception. */
+/* "object.name" if it is a str, new; NULL without an exception otherwise, or NULL with one that ctpy_forgive leaves. */
 PyObject *ctpy_get_str(PyObject *object, const char *name);
+
+/* What the class itself has, whatever its metaclass answers: its qualified name, new; its module, new, or NULL (also
+ * without an exception). And the member "module.qualname", where "module" may be NULL. */
+PyObject *ctpy_class_qualname(PyTypeObject *type);
+PyObject *ctpy_class_module(PyTypeObject *type);
+PyObject *ctpy_name_class(PyObject *module, PyObject *qualname);
 
 /* ---- wrap.c ---- */
 

@@ -11,7 +11,7 @@
 PyObject *ctpy_get_str(PyObject *object, const char *name) {
     PyObject *value = PyObject_GetAttrString(object, name);
     if (value != NULL && !PyUnicode_Check(value)) Py_CLEAR(value);
-    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear();
+    (void)ctpy_forgive();
     return value;
 }
 
@@ -30,7 +30,7 @@ static PyObject *resolve_main(PyObject *module) {
 /* "object.attribute.__module__", or that of the type of object.attribute. */
 static PyObject *module_by(PyObject *object, const char *attribute) {
     PyObject *other = PyObject_GetAttrString(object, attribute);
-    if (other == NULL) PyErr_Clear();
+    if (other == NULL) (void)ctpy_forgive();
     if (other == NULL) return NULL;
     PyObject *module = ctpy_get_str(PyType_Check(other) ? other : (PyObject *)Py_TYPE(other), "__module__");
     Py_DECREF(other);
@@ -55,11 +55,31 @@ static PyObject *join(PyObject *module, PyObject *qualname, const char *rest) {
     return member;
 }
 
+PyObject *ctpy_class_qualname(PyTypeObject *type) {
+    if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) return Py_NewRef(((PyHeapTypeObject *)type)->ht_qualname);
+    const char *dot = strrchr(type->tp_name, '.');
+    return PyUnicode_FromString(dot != NULL ? dot + 1 : type->tp_name);
+}
+
+/* As type finds it: a __getattribute__ of the metaclass is not asked. */
+PyObject *ctpy_class_module(PyTypeObject *type) {
+    PyObject *name = PyUnicode_FromString("__module__");
+    PyObject *module = name != NULL ? PyType_Type.tp_getattro((PyObject *)type, name) : NULL;
+    if (module != NULL && !PyUnicode_Check(module)) Py_CLEAR(module);
+    Py_XDECREF(name);
+    (void)ctpy_forgive();
+    return module;
+}
+
+PyObject *ctpy_name_class(PyObject *module, PyObject *qualname) {
+    module = resolve_main(Py_XNewRef(module));
+    return PyErr_Occurred() ? NULL : join(module, Py_NewRef(qualname), "");
+}
+
 /* The __call__ of an object's type. */
 static PyObject *name_type(PyTypeObject *type) {
-    PyObject *module = resolve_main(ctpy_get_str((PyObject *)type, "__module__"));
-    return join(module, PyErr_Occurred() ? NULL : PyObject_GetAttrString((PyObject *)type, "__qualname__"),
-                ".__call__");
+    PyObject *module = resolve_main(ctpy_class_module(type));
+    return join(module, PyErr_Occurred() ? NULL : ctpy_class_qualname(type), ".__call__");
 }
 
 /* "text" and the part, for what the user named. */

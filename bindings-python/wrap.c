@@ -74,9 +74,7 @@ static int is_measured_inside(ctpy_state *state, PyObject *object) {
         is = ctpy_is_measured(state, object);
     }
     Py_DECREF(object);
-    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) return -1;
-    PyErr_Clear();
-    return is;
+    return ctpy_forgive() < 0 ? -1 : is;
 }
 
 PyObject *ctpy_wrap(ctpy_state *state, PyObject *object, const ctpy_labels *labels) {

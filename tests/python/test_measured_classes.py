@@ -221,3 +221,39 @@ def test_category_of_a_class():
         def a(self): ...
 
     assert [counter.category for counter in codetimer.counters.values()] == ["shop"]
+
+
+def test_class_whose_metaclass_does_not_answer():
+    class Mute(type):
+        def __getattribute__(cls, name):
+            if name in ("__qualname__", "__module__", "__name__"):
+                raise AttributeError(name)
+            return super().__getattribute__(name)
+
+    class C(metaclass=Mute):
+        def a(self): ...
+        def __call__(self): ...
+
+    assert measured(C) is C and members(C) == {"a", "__call__"}
+    C().a()
+    (counter,) = [counter for counter in codetimer.counters.values() if counter.member.endswith(".C.a")]
+    assert counter.calls == 1 and counter.member.startswith(__name__)
+
+    class Plain(metaclass=Mute):
+        __call__ = len
+
+    assert measured(Plain()).__class__ is Plain
+    assert any(key.endswith(".Plain.__call__") for key in codetimer.counters)
+
+
+def test_ctrl_c_in_what_is_asked_is_not_lost():
+    class Asked:
+        def __call__(self): ...
+
+        def __getattr__(self, name):
+            if name != "__qualname__":
+                raise AttributeError(name)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        measured(Asked())
