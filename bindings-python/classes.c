@@ -70,7 +70,9 @@ static int is_own_function(const work *job, PyObject *object, PyObject *name) {
     if (function == NULL) return -1;
     int own = 0;
     if (PyFunction_Check(function)) {
-        PyObject *module = PyDict_GetItemString(PyFunction_GET_GLOBALS(function), "__name__");
+        PyObject *key = PyUnicode_FromString("__name__");
+        PyObject *module = key != NULL ? PyDict_GetItemWithError(PyFunction_GET_GLOBALS(function), key) : NULL;
+        Py_XDECREF(key);
         own = module != NULL && PyUnicode_Check(module) && PyUnicode_Compare(module, job->module) == 0 &&
               !is_excluded(((PyFunctionObject *)function)->func_name) && !is_generated(job, function, name);
     }

@@ -51,7 +51,7 @@ typedef struct ctpy_state {
     PyTypeObject *timer_type;
     PyObject *logger;     /* logging.getLogger("codetimer"), NULL until something is told there */
     ct_writer *writer;    /* of this interpreter, NULL before the first counter */
-    int told_refusal;     /* that counters are refused is logged once */
+    int told_refusal;     /* that counters are refused is logged once; -1: there was no memory to log it with yet */
     int trace_increments; /* see trace.c */
     PyTypeObject *process_type; /* these belong to live.h */
     PyTypeObject *info_type;

@@ -22,11 +22,11 @@ static PyObject *get_module(const char *name) {
     return module;
 }
 
-/* The str "object.name"; NULL, without an exception, for anything else. */
+/* The str "object.name"; NULL for anything else, also where "object" is NULL, and with what ctpy_forgive leaves. */
 static PyObject *get_text(PyObject *object, const char *name) {
     PyObject *text = object != NULL ? PyObject_GetAttrString(object, name) : NULL;
     if (text != NULL && !PyUnicode_Check(text)) Py_CLEAR(text);
-    PyErr_Clear();
+    (void)ctpy_forgive();
     return text;
 }
 
@@ -43,7 +43,8 @@ static PyObject *name_of_spec(PyObject *module) {
     PyObject *name = get_text(spec, "name");
     PyObject *ending = name != NULL ? PyUnicode_FromString(tail) : NULL;
     Py_XDECREF(spec);
-    if (ending == NULL) return name;
+    if (ending == NULL) Py_CLEAR(name);
+    if (name == NULL) return NULL;
     Py_ssize_t length = PyUnicode_GET_LENGTH(name);
     if (PyUnicode_Tailmatch(name, ending, 0, length, 1) == 1) length -= (Py_ssize_t)sizeof tail - 1;
     Py_DECREF(ending);
@@ -67,15 +68,14 @@ static PyObject *stem_of_file(PyObject *module) {
 PyObject *ctpy_script_name(const char *otherwise) {
     static const char *const modules[] = {"__main__", "__mp_main__"};
     PyObject *name = NULL;
-    for (size_t i = 0; i < sizeof modules / sizeof *modules && name == NULL; i++) {
+    for (size_t i = 0; i < sizeof modules / sizeof *modules && name == NULL && !PyErr_Occurred(); i++) {
         PyObject *module = get_module(modules[i]);
         if (module == NULL) continue;
         name = name_of_spec(module);
-        if (name == NULL) name = stem_of_file(module);
+        if (name == NULL && !PyErr_Occurred()) name = stem_of_file(module);
         Py_DECREF(module);
     }
-    PyErr_Clear();
-    return name != NULL ? name : PyUnicode_FromString(otherwise);
+    return name != NULL || PyErr_Occurred() ? name : PyUnicode_FromString(otherwise);
 }
 
 /* What other processes see of this one. */
@@ -175,8 +175,28 @@ PyObject *ctpy_counter_key(const ct_counter *counter) {
     return key;
 }
 
+/* What was once owed to the log is told as soon as there is memory for it. */
+static void tell_owed(ctpy_state *state, PyObject *member) {
+    if (state->told_refusal >= 0) return;
+    state->told_refusal = 1;
+    ctpy_trace(state, CTPY_WARNING,
+               "not measured: functions before %s, which run unmeasured, as there was no memory. This is said once",
+               member);
+}
+
+int ctpy_go_unmeasured(ctpy_state *state, PyObject *what) {
+    if (!PyErr_ExceptionMatches(PyExc_MemoryError)) return -1;
+    PyErr_Clear();
+    if (state->told_refusal > 0) return 0;
+    state->told_refusal = 1; /* before, as a handler may measure too */
+    if (!ctpy_trace(state, CTPY_WARNING,
+                    "not measured: %s, which runs unmeasured, as there is no memory. This is said once", what))
+        state->told_refusal = -1;
+    return 0;
+}
+
 static void tell_refusal(ctpy_state *state, int status) {
-    if (state->told_refusal) return;
+    if (state->told_refusal > 0) return;
     state->told_refusal = 1;
     ct_counters counters;
     ct_counters_info(&counters);
@@ -206,18 +226,19 @@ static void tell_opened(ctpy_state *state, int status, const ct_counter *counter
 int ctpy_open_counter(ctpy_state *state, PyObject *category, PyObject *member, PyObject *help, ct_counter **counter) {
     names given;
     *counter = NULL;
-    if (encode_names(category, member, help, &given) < 0) return -1;
+    if (encode_names(category, member, help, &given) < 0) return ctpy_go_unmeasured(state, member) < 0 ? -1 : 1;
     ct_writer *writer = ctpy_get_writer(state);
     int status = CT_ENOMEM;
     if (writer != NULL)
         status = ct_counter_open(writer, text_of(given.category), text_of(given.member), text_of(given.help), counter);
     drop_names(&given);
+    if (writer == NULL) return ctpy_go_unmeasured(state, member) < 0 ? -1 : 1;
     if (status == CT_EINVAL)
         return ctpy_refuse(PyExc_ValueError,
                            "a name whose part before its first '.' has a '/' in it needs a category=", member);
-    PyErr_Clear(); /* no memory for the writer is no memory for the counter */
     if (status < 0) tell_refusal(state, status);
     if (status >= 0) tell_opened(state, status, *counter);
+    if (status >= 0) tell_owed(state, member);
     return status < 0;
 }
 

@@ -13,9 +13,13 @@
 /* ---- counting.c ---- */
 
 /* Opens the counter of a member through the interpreter's writer and logs that it did. "category" and "help" may be
- * NULL, all three are str. Returns 0; 1 where the core refused it for want of room or memory (logged once: the caller
- * goes on unmeasured, *counter is NULL); -1 with TypeError or ValueError where a name is wrong. */
+ * NULL, all three are str. Returns 0; 1 where there is no room or memory for it (logged once: the caller goes on
+ * unmeasured, *counter is NULL); -1 with TypeError or ValueError where a name is wrong. */
 int ctpy_open_counter(ctpy_state *state, PyObject *category, PyObject *member, PyObject *help, ct_counter **counter);
+
+/* After a failure: if it was a lack of memory, clears the exception, logs once that "what" is not measured, and returns
+ * 0: the caller goes on unmeasured. Otherwise the exception stays: -1. */
+int ctpy_go_unmeasured(ctpy_state *state, PyObject *what);
 
 /* Accepts NULL. */
 void ctpy_close_counter(ct_counter *counter);
@@ -24,7 +28,7 @@ void ctpy_close_counter(ct_counter *counter);
 ct_writer *ctpy_get_writer(ctpy_state *state);
 
 /* The name that __main__ goes by: that of its __spec__ without .__main__, else the stem of its __file__, else
- * "otherwise". A new str. */
+ * "otherwise". A new str; NULL with an exception. */
 PyObject *ctpy_script_name(const char *otherwise);
 
 /* "category/member", a new str. */
@@ -42,8 +46,8 @@ PyObject *ctpy_encode_key(PyObject *key);
 enum { CTPY_DEBUG = 10, CTPY_INFO = 20, CTPY_WARNING = 30 };
 
 /* "format" has one %s, for "key". Below CTPY_WARNING nothing is imported: who has not imported logging does not listen.
- */
-void ctpy_trace(ctpy_state *state, int level, const char *format, PyObject *key);
+ * Returns whether the logger was told. */
+int ctpy_trace(ctpy_state *state, int level, const char *format, PyObject *key);
 
 /* What a measured call does in place of ct_leave while state->trace_increments is set: also logs by how much the
  * counter grew. An exception that is set stays set. */

@@ -38,8 +38,13 @@ static int exchange_telling(int telling) {
     return before;
 }
 
-/* Ctrl-C that arrives in a handler is raised at the next safe point; the rest is shown as unraisable. */
+/* Ctrl-C that arrives in a handler is raised at the next safe point; the rest is shown as unraisable, but where there
+ * is no memory to tell, there is none to show it. */
 static void put_away(PyObject *logger) {
+    if (PyErr_ExceptionMatches(PyExc_MemoryError)) {
+        PyErr_Clear();
+        return;
+    }
     if (!PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
         PyErr_WriteUnraisable(logger);
         return;
@@ -48,27 +53,29 @@ static void put_away(PyObject *logger) {
     PyErr_SetInterrupt();
 }
 
-/* "args" are those of Logger.log; steals them. */
-static void tell(PyObject *logger, PyObject *args) {
+/* "args" are those of Logger.log; steals them. Returns whether it was told. */
+static int tell(PyObject *logger, PyObject *args) {
     if (args == NULL || exchange_telling(1)) {
         PyErr_Clear();
         Py_XDECREF(args);
-        return;
+        return 0;
     }
     Py_INCREF(logger);
     PyObject *log = PyObject_GetAttrString(logger, "log");
     PyObject *told = log != NULL ? PyObject_CallObject(log, args) : NULL;
-    if (told == NULL) put_away(logger);
+    const int done = told != NULL;
+    if (!done) put_away(logger);
     Py_XDECREF(told);
     Py_XDECREF(log);
     Py_DECREF(logger);
     Py_DECREF(args);
     (void)exchange_telling(0);
+    return done;
 }
 
-void ctpy_trace(ctpy_state *state, int level, const char *format, PyObject *key) {
+int ctpy_trace(ctpy_state *state, int level, const char *format, PyObject *key) {
     PyObject *logger = get_logger(state, level);
-    if (logger != NULL) tell(logger, Py_BuildValue("isO", level, format, key));
+    return logger != NULL && tell(logger, Py_BuildValue("isO", level, format, key));
 }
 
 /* ---- increments ---- */

@@ -4,7 +4,7 @@
  *
  * A callable gets a stand-in; a thing that holds functions (kinds.c) is built again around stand-ins; a class
  * (classes.c) is measured in place. What would measure only the creation of something that runs later is refused.
- * Whatever is measured already is returned as it is.
+ * Whatever is measured already is returned as it is, and so is what there is no memory to measure.
  */
 #include "measured.h"
 
@@ -98,8 +98,15 @@ static PyObject *wrap_class(ctpy_state *state, PyObject *object, const ctpy_labe
     return ctpy_measure_class(state, (PyTypeObject *)object, labels) < 0 ? NULL : Py_NewRef(object);
 }
 
+/* Lack of memory does not reach the program: "object" itself stands in for what could not be made. */
+static PyObject *or_unmeasured(ctpy_state *state, PyObject *object, PyObject *made) {
+    if (made != NULL || object == NULL || ctpy_go_unmeasured(state, object) < 0) return made;
+    return Py_NewRef(object);
+}
+
 static PyObject *wrap_any(ctpy_state *state, PyObject *object, const ctpy_labels *labels) {
-    return PyType_Check(object) ? wrap_class(state, object, labels) : ctpy_wrap(state, object, labels);
+    PyObject *made = PyType_Check(object) ? wrap_class(state, object, labels) : ctpy_wrap(state, object, labels);
+    return or_unmeasured(state, object, made);
 }
 
 /* ---- measured ---- */
@@ -147,7 +154,8 @@ PyObject *ctpy_measured(PyObject *module, PyObject *args, PyObject *kwargs) {
     ctpy_labels labels = {.part = ""};
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O$OOO:measured", CTPY_MUTABLE(char **, keywords), &object,
                                      &labels.name, &labels.category, &labels.help))
-        return NULL;
+        return or_unmeasured(ctpy_get_state(module), PyTuple_GET_SIZE(args) == 1 ? PyTuple_GET_ITEM(args, 0) : NULL,
+                             NULL);
     if (check_labels(&labels) < 0) return NULL;
     return object != NULL ? wrap_any(ctpy_get_state(module), object, &labels) : make_decorator(module, &labels);
 }
@@ -165,5 +173,5 @@ PyObject *ctpy_measured_again(PyObject *module, PyObject *args) {
     PyObject *made = category != NULL && member != NULL ? ctpy_wrap(ctpy_get_state(module), object, &labels) : NULL;
     Py_XDECREF(category);
     Py_XDECREF(member);
-    return made;
+    return or_unmeasured(ctpy_get_state(module), object, made);
 }

@@ -144,3 +144,50 @@ def test_full(tmp_path):
         print(len(codetimer.counters), C().p, len(lines))
     """
     assert measuring.run(source, directory=tmp_path) == ["2", "1", "1"]
+
+
+SHORT_OF_MEMORY = """
+    import functools, logging, sys
+    import _testcapi
+    import codetimer
+    lines = []
+    handler = logging.Handler(); handler.emit = lambda record: lines.append(record.getMessage())
+    logging.getLogger("codetimer").addHandler(handler)
+    measured, short, enough = codetimer.measured, _testcapi.set_nomemory, _testcapi.remove_mem_hooks
+    def function(): return 7
+    class Class:
+        def method(self): return 7
+    def check_class(kind): return kind is Class and Class().method() == 7
+    made = {
+        "function": (lambda: (lambda: 7), lambda it: it() == 7),
+        "object": (lambda: functools.partial(int, 7), lambda it: it() == 7),
+        "property": (lambda: property(lambda self: 7), lambda it: type("C", (), {"p": it})().p == 7),
+        "cached": (lambda: functools.cached_property(function), lambda it: type(it) is functools.cached_property),
+        "static": (lambda: staticmethod(lambda: 7), lambda it: it() == 7),
+        "class": (lambda: Class, check_class),
+    }
+    unmeasured = total = 0
+    for k in range(80):
+        for make, check in made.values():
+            for stop in (k + 1, 0):
+                fn = make()
+                try:
+                    short(k, stop)
+                    got = measured(fn)
+                finally:
+                    enough()
+                assert check(got), (k, stop, fn, got)
+                unmeasured += got is fn
+                total += 1
+    measured(lambda: 1)
+    print(total > unmeasured > 50, len(lines), "no memory" in lines[0])
+    names = ("script.<lambda>", "script.function", "script.Class.method", "functools.partial.__call__", "builtins.int")
+    keys = [key.split("/") for key in codetimer.counters]
+    print([key for key in keys if key[1] not in names or key[0] != key[1].split(".")[0]])
+"""
+
+
+def test_no_memory(tmp_path):
+    """Whichever allocation fails: the function itself is returned, under no wrong name, and one line says so."""
+    pytest.importorskip("_testcapi", reason="needs _testcapi, which lets allocations fail")
+    assert measuring.run(SHORT_OF_MEMORY, directory=tmp_path) == ["True", "1", "True", "[]"]
