@@ -42,6 +42,14 @@ static int begins_with(PyObject *text, const char *beginning) {
     return begins;
 }
 
+/* dict[name], borrowed; NULL, perhaps with an exception. */
+static PyObject *get_item(PyObject *dict, const char *name) {
+    PyObject *key = PyUnicode_FromString(name);
+    PyObject *item = key != NULL ? PyDict_GetItemWithError(dict, key) : NULL;
+    Py_XDECREF(key);
+    return item;
+}
+
 /* Makers of methods compile them from text, and say so in the name of the file. That of dataclasses may be the name of
  * one's own file too: then a private name in a class that has fields decides. */
 static int is_generated(const work *job, PyObject *function, PyObject *name) {
@@ -49,7 +57,7 @@ static int is_generated(const work *job, PyObject *function, PyObject *name) {
     int generated = begins_with(file, "<attrs generated");
     if (generated || PyUnicode_CompareWithASCIIString(file, "<string>") != 0 || begins_with(name, "_") != 1)
         return generated;
-    return PyDict_GetItemString(job->type->tp_dict, "__dataclass_fields__") != NULL;
+    return get_item(job->type->tp_dict, "__dataclass_fields__") != NULL;
 }
 
 /* The end of the __wrapped__ chain, new; NULL with an exception. */
@@ -70,9 +78,7 @@ static int is_own_function(const work *job, PyObject *object, PyObject *name) {
     if (function == NULL) return -1;
     int own = 0;
     if (PyFunction_Check(function)) {
-        PyObject *key = PyUnicode_FromString("__name__");
-        PyObject *module = key != NULL ? PyDict_GetItemWithError(PyFunction_GET_GLOBALS(function), key) : NULL;
-        Py_XDECREF(key);
+        PyObject *module = get_item(PyFunction_GET_GLOBALS(function), "__name__");
         own = module != NULL && PyUnicode_Check(module) && PyUnicode_Compare(module, job->module) == 0 &&
               !is_excluded(((PyFunctionObject *)function)->func_name) && !is_generated(job, function, name);
     }

@@ -27,15 +27,21 @@ static PyObject *get_logger(ctpy_state *state, int level) {
     return state->logger;
 }
 
-/* Whether this thread is telling something already, by a mark in its dict; sets it to "telling". */
-static int exchange_telling(int telling) {
-    static const char mark[] = "codetimer.telling";
+/* Sets the mark in this thread's dict, unless it is telling something already. New; NULL, perhaps with an exception. */
+static PyObject *begin_telling(void) {
     PyObject *dict = PyThreadState_GetDict();
-    if (dict == NULL) return 1;
-    int before = PyDict_GetItemString(dict, mark) == Py_True;
-    if (PyDict_SetItemString(dict, mark, telling ? Py_True : Py_False) < 0) before = 1;
+    PyObject *mark = dict != NULL ? PyUnicode_FromString("codetimer.telling") : NULL;
+    if (mark == NULL || (PyDict_GetItemWithError(dict, mark) != Py_True && PyDict_SetItem(dict, mark, Py_True) == 0))
+        return mark;
+    Py_DECREF(mark);
+    return NULL;
+}
+
+/* The mark is in the dict: this needs no memory. */
+static void end_telling(PyObject *mark) {
+    (void)PyDict_SetItem(PyThreadState_GetDict(), mark, Py_False);
+    Py_DECREF(mark);
     PyErr_Clear();
-    return before;
 }
 
 /* Ctrl-C that arrives in a handler is raised at the next safe point; the rest is shown as unraisable, but where there
@@ -55,7 +61,8 @@ static void put_away(PyObject *logger) {
 
 /* "args" are those of Logger.log; steals them. Returns whether it was told. */
 static int tell(PyObject *logger, PyObject *args) {
-    if (args == NULL || exchange_telling(1)) {
+    PyObject *mark = args != NULL ? begin_telling() : NULL;
+    if (mark == NULL) {
         PyErr_Clear();
         Py_XDECREF(args);
         return 0;
@@ -69,7 +76,7 @@ static int tell(PyObject *logger, PyObject *args) {
     Py_XDECREF(log);
     Py_DECREF(logger);
     Py_DECREF(args);
-    (void)exchange_telling(0);
+    end_telling(mark);
     return done;
 }
 

@@ -64,6 +64,7 @@ def test_no_memory(script):
         "    with codetimer.timer('test.memory') as timer:\n"
         "        with timer: pass\n"
         "    counter = timer.counter\n"
+        "    if counter is None: raise MemoryError\n"
         "    counter.record(5)\n"
         "    earlier = counter.sample()\n"
         "    (counter.sample() - earlier).percentile(50)\n"
