@@ -35,10 +35,18 @@ static int inherit_dict(PyObject *made, PyObject *old) {
     return 0;
 }
 
+/* Drops what is half made. What that raises, or clears (as 3.13 does where memory is short), is not what failed. */
+static PyObject *give_up(PyObject *made) {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    Py_DECREF(made);
+    PyErr_Restore(type, value, traceback);
+    return NULL;
+}
+
 /* Steals "made". */
 static PyObject *with_dict(PyObject *made, PyObject *old) {
-    if (made != NULL && inherit_dict(made, old) < 0) Py_CLEAR(made);
-    return made;
+    return made != NULL && inherit_dict(made, old) < 0 ? give_up(made) : made;
 }
 
 static PyObject *build_method(PyObject *old, PyObject *const *functions) {
@@ -89,8 +97,7 @@ static PyObject *build_partial(PyObject *old, PyObject *const *functions) {
 static PyObject *build_copy(PyObject *old, PyObject *const *functions) {
     PyObject *type = (PyObject *)Py_TYPE(old);
     PyObject *made = with_dict(PyObject_CallMethod(type, "__new__", "O", type), old);
-    if (made != NULL && PyObject_SetAttrString(made, "func", functions[0]) < 0) Py_CLEAR(made);
-    return made;
+    return made != NULL && PyObject_SetAttrString(made, "func", functions[0]) < 0 ? give_up(made) : made;
 }
 
 /* ---- which kind ---- */
