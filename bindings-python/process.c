@@ -33,18 +33,24 @@ static PyStructSequence_Field info_fields[] = {
     {NULL, NULL},
 };
 
+static PyStructSequence_Field segment_fields[] = {
+    {"published", "whether others can see the counters of this process (bool)"},
+    {"path", "of its segment (str); None where it is not published"},
+    {"reason", "why it is not, or what is missing in it (str); else empty"},
+    {NULL, NULL},
+};
+
 static PyStructSequence_Desc descriptions[] = {
     {"codetimer.Process", "A process that publishes counters, or what is left of it; see processes().", process_fields,
      13},
     {"codetimer.CounterInfo", "What a process tells of one of its counters; see View.counters.", info_fields, 3},
+    {"codetimer.SegmentInfo", "What segment_info tells of the segment of this process.", segment_fields, 3},
 };
 
 int ctpy_process_add_types(PyObject *module, ctpy_state *state) {
-    PyTypeObject **const types[] = {&state->process_type, &state->info_type};
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        *types[i] = PyStructSequence_NewType(&descriptions[i]);
-        if (*types[i] == NULL || PyModule_AddType(module, *types[i]) < 0) return -1;
-    }
+    PyTypeObject **const types[] = {&state->process_type, &state->info_type, &state->segment_type};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (ctpy_add_fields_type(module, &descriptions[i], types[i]) < 0) return -1;
     return 0;
 }
 
@@ -90,6 +96,8 @@ static int errno_of(int status) {
     switch (status) {
     case CT_EPERM:
         return EPERM;
+    case CT_EBUSY:
+        return EBUSY;
     case CT_ENOENT:
         return ENOENT;
     case CT_ENOTSUP:
@@ -161,6 +169,18 @@ PyObject *ctpy_processes(PyObject *module, PyObject *args, PyObject *kwargs) {
     if (list != NULL && append_all(ctpy_get_state(module), list, listing) < 0) Py_CLEAR(list);
     ct_listing_close(listing);
     return list;
+}
+
+PyObject *ctpy_segment_info(PyObject *module, PyObject *ignored) {
+    (void)ignored;
+    ct_segment segment;
+    ct_segment_info(&segment);
+    PyObject *values[] = {
+        PyBool_FromLong(segment.published),
+        segment.path[0] != '\0' ? PyUnicode_DecodeFSDefault(segment.path) : Py_NewRef(Py_None),
+        ctpy_text(segment.reason),
+    };
+    return CTPY_FILL(ctpy_get_state(module)->segment_type, values);
 }
 
 PyObject *ctpy_reap(PyObject *module, PyObject *path) {

@@ -224,7 +224,8 @@ static PyObject *raise_refusal(int status, ct_view *view) {
                       status == CT_EPERM ? "only the same user, or root, can switch its counters"
                       : status == CT_EINVAL
                           ? "the members list would be longer than 65,536 bytes, or the segment is damaged"
-                          : "its counters cannot be switched",
+                      : status == CT_EBUSY ? "another controller is at it, or was stopped in the middle: try again"
+                                           : "its counters cannot be switched",
                       process.path);
 }
 

@@ -50,7 +50,8 @@ extern "C" {
     X(CT_ECHANGED, -6, "changed by someone else in the meantime")          \
     X(CT_EOS, -7, "the operating system reported an unexpected error")     \
     X(CT_ENOENT, -8, "there is no such thing")                             \
-    X(CT_EFULL, -9, "the limit is reached (CODETIMER_MAX_COUNTERS)")
+    X(CT_EFULL, -9, "the limit is reached (CODETIMER_MAX_COUNTERS)")       \
+    X(CT_EBUSY, -10, "another controller of that process is in the way: try again")
 
 enum {
 #define CT_STATUS_ENUM(name, value, text) name = value,

@@ -21,6 +21,7 @@ struct ct_view {
     int alive;
     uint32_t records, members_at;
     uint32_t chunks[CT__CHUNKS_MAX];
+    int rests; /* taken so far, waiting for writers */
     ct__known *known;
     size_t known_room;
     char *key, *help;

@@ -3,8 +3,8 @@
  * view_sample.c: reading the values of a counter of another process.
  *
  * A record is read inside its writer's sequence. When its writer is in the way for too long, the last good values are
- * given and said to be such; when its process or its thread is gone, the record is taken as it is, and said to be
- * unclean. Buckets need no sequence: they only grow. All slots must be of one generation, else everything is read
+ * given and said to be such; where there are none yet, reading is more patient. When its process or its thread is gone,
+ * or it stands still in the middle of an update, the record is taken as it is, and said to be unclean. Buckets need no sequence: they only grow. All slots must be of one generation, else everything is read
  * again. Lists are bounded, and every offset is checked (view.h).
  */
 #include <stdlib.h>
@@ -15,7 +15,8 @@
 #include "sample.h"
 #include "view.h"
 
-enum { SLOTS_MOST = 4096, TRIES = 1000, GENERATIONS = 16 };
+/* RESTS of 0.1 ms has each view, for counters that it has not read yet. */
+enum { SLOTS_MOST = 4096, TRIES = 1000, GENERATIONS = 16, RESTS = 100 };
 
 enum { CONSISTENT, UNCLEAN, BUSY, LOST };
 
@@ -99,22 +100,23 @@ static void remember(ct_view *view, uint32_t index, const ct_sample *sample) {
     memcpy(known->values, sample, sizeof known->values);
 }
 
-/* The last good values of this generation, or none; the buckets stay as they were just read. */
-static void recall(ct_view *view, uint32_t index, ct_sample *sample) {
-    ct_sample now = {.time_ns = sample->time_ns, .generation = sample->generation, .listed = sample->listed};
-    now.enabled = sample->enabled;
+/* Puts the last good values of this generation into the sample; the buckets stay as they were just read. Returns 0 if
+ * there are none. */
+static int recall(ct_view *view, uint32_t index, ct_sample *sample) {
+    ct_sample good;
     const ct__known *known = known_at(view, index);
-    memcpy(sample, &now, offsetof(ct_sample, buckets));
-    if (known == NULL || !known->good) return;
-    memcpy(&now, known->values, sizeof known->values);
-    if (now.generation != sample->generation) return;
-    now.time_ns = sample->time_ns;
-    now.listed = sample->listed;
-    now.enabled = sample->enabled;
-    memcpy(sample, &now, offsetof(ct_sample, buckets));
+    if (known == NULL || !known->good) return 0;
+    memcpy(&good, known->values, sizeof known->values);
+    if (good.generation != sample->generation) return 0;
+    good.time_ns = sample->time_ns;
+    good.listed = sample->listed;
+    good.enabled = sample->enabled;
+    memcpy(sample, &good, offsetof(ct_sample, buckets));
+    return 1;
 }
 
-int ct_view_sample(ct_view *view, uint32_t index, int buckets, ct_sample *sample) {
+/* CT_OK, CT_EXISTS (a writer was in the way of this reading), CT_ENOENT. */
+static int read_sample(const ct_view *view, uint32_t index, int buckets, ct_sample *sample) {
     int whole = 0;
     for (int i = 0; i < GENERATIONS; i++) {
         ct__record room;
@@ -129,9 +131,19 @@ int ct_view_sample(ct_view *view, uint32_t index, int buckets, ct_sample *sample
         if (ct__get(&record->state) >> 1 == sample->generation) break;
         whole = 0;
     }
-    if (whole)
-        remember(view, index, sample);
-    else
-        recall(view, index, sample);
     return whole ? CT_OK : CT_EXISTS;
+}
+
+int ct_view_sample(ct_view *view, uint32_t index, int buckets, ct_sample *sample) {
+    int status = read_sample(view, index, buckets, sample);
+    while (status == CT_EXISTS && !recall(view, index, sample)) {
+        if (view->rests++ >= RESTS) { /* as it is: better than none, and it says so */
+            sample->unclean = 1;
+            return CT_OK;
+        }
+        ct__os_rest();
+        status = read_sample(view, index, buckets, sample);
+    }
+    if (status == CT_OK) remember(view, index, sample);
+    return status;
 }

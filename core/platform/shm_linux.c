@@ -207,12 +207,22 @@ void ct__os_shm_unlink(const char *path, const ct__os_file *file) {
     if (ct__os_shm_is(path, file)) unlink(path);
 }
 
+/* Readers hold the lock for an instant when they ask whether the process lives. */
+static int is_abandoned(int fd) {
+    static const int tries = 100;
+    for (int i = 0; i < tries; i++) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0) return 1;
+        ct__os_rest();
+    }
+    return 0;
+}
+
 int ct__os_shm_reap(const char *path) {
     struct stat facts;
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return errno == ENOENT ? CT_ENOENT : CT_EPERM;
     int status = CT_EPERM;
-    if (fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) && flock(fd, LOCK_EX | LOCK_NB) == 0) {
+    if (fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) && is_abandoned(fd)) {
         ct__os_file file = {(uint64_t)facts.st_dev, (uint64_t)facts.st_ino};
         status = !ct__os_shm_is(path, &file) ? CT_ENOENT : unlink(path) == 0 ? CT_OK : CT_EOS;
     }
