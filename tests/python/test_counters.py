@@ -205,7 +205,7 @@ def test_keys(name, category, key):
     made.remove()
 
 
-@pytest.mark.parametrize("name", ["", "a\0b", "m" * 65536, "ü" * 32768, "a/b.c"])
+@pytest.mark.parametrize("name", ["", "a\0b", "m" * 65536, "ü" * 32768])
 def test_wrong_names(name):
     before = len(codetimer.counters)
     with pytest.raises(ValueError, match="name"):
