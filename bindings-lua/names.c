@@ -78,11 +78,7 @@ void ct__lua_get_names(lua_State *L, int index, ct__lua_names *names) {
 }
 
 int ct__lua_refuse_name(lua_State *L, int arg, const char *member) {
-    return luaL_argerror(L, arg,
-                         lua_pushfstring(L,
-                                         "the category of \"%s\" would be what is before its first dot, and a "
-                                         "category must not contain \"/\": give a category",
-                                         member));
+    return luaL_argerror(L, arg, lua_pushfstring(L, "no counter can have the name \"%s\"", member));
 }
 
 /* ---- names made from places ---- */

@@ -95,8 +95,6 @@ describe("a name", function()
             { "help must be a string, got 1", fn, { help = 1 } },
             { "unknown option: the string \"nam\"; there are name, category and help", fn, { nam = "x" } },
             { "give the category in the table or behind the name, not both", fn, { name = "x" }, "y" },
-            { "the category of \"a/b.c\" would be what is before its first dot, and a category must not contain \"/\": "
-                .. "give a category", fn, "a/b.c" },
             { "fn must be a function or have __call, got 7", 7 },
             { "fn must be a function or have __call, got nothing", },
             { "fn must be a function or have __call, got nothing", "name" },
