@@ -112,7 +112,9 @@ static void find_segments(search *s, ct__lua_views *views, ct_listing *listing) 
 /* ---- the outcome ---- */
 
 static int refuse_ended(lua_State *L, int64_t pid) {
-    lua_pushfstring(L, "process %I publishes no counters: it has ended, or has measured nothing yet", (LUAI_UACINT)pid);
+    lua_pushfstring(L, "process %I publishes no counters: it has ended, has measured nothing yet, or could not publish "
+                    "them, and then knows why: codetimer.segment_info()",
+                    (LUAI_UACINT)pid);
     return ct__lua_refuse(L, CT_ENOENT, NULL, lua_tostring(L, -1));
 }
 

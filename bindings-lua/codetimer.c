@@ -24,6 +24,7 @@ static const luaL_Reg functions[] = {
     {"processes", ct__lua_processes},
     {"reap", ct__lua_reap},
     {"report", ct__lua_report},
+    {"segment_info", ct__lua_segment_info},
     {"thread_cycles", ct__lua_thread_cycles},
     {"time", ct__lua_time},
     {"timer", ct__lua_timer},

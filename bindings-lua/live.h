@@ -36,6 +36,7 @@ void ct__lua_push_process(lua_State *L, const ct_process *process);
 
 int ct__lua_processes(lua_State *L);
 int ct__lua_reap(lua_State *L);
+int ct__lua_segment_info(lua_State *L);
 
 /* ---- attach.c ---- */
 
@@ -65,6 +66,9 @@ const char *ct__lua_check_members(lua_State *L, int arg, int index, int none, si
 /* Pushes a members list, or nil if there is none. Pushes nothing unless the status is CT_OK. */
 typedef int (*ct__lua_members_reader)(void *from, char *buffer, size_t size, size_t *length);
 int ct__lua_push_members(lua_State *L, ct__lua_members_reader read, void *from);
+
+/* Tells the trace function what is skipped of CODETIMER_MEASURE, the first time that it is called. Raises nothing. */
+void ct__lua_trace_environment(lua_State *L);
 
 void ct__lua_settings_open(lua_State *L);
 int ct__lua_configure(lua_State *L);

@@ -121,6 +121,18 @@ int ct__lua_processes(lua_State *L) {
     return 1;
 }
 
+/* segment_info() */
+int ct__lua_segment_info(lua_State *L) {
+    ct_segment segment;
+    ct_segment_info(&segment);
+    lua_createtable(L, 0, 3);
+    lua_pushboolean(L, segment.published);
+    lua_setfield(L, -2, "published");
+    set_known(L, "path", segment.path);
+    set_known(L, "reason", segment.reason);
+    return 1;
+}
+
 /* reap(path) */
 int ct__lua_reap(lua_State *L) {
     const char *path = ct__lua_check_path(L, 1, "path");

@@ -14,6 +14,7 @@
 #define SETTINGS_TYPE "codetimer.Settings"
 
 static const char configured_key = 0; /* the count that configure left behind, or nil */
+static const char told_key = 0;       /* true: what is skipped of CODETIMER_MEASURE has been told */
 
 /* ---- texts ---- */
 
@@ -139,6 +140,33 @@ static void trace_problems(lua_State *L, const char *text, size_t length) {
     lua_pop(L, 1);
 }
 
+/* In protected mode; the core takes of a text that is too long the whole patterns at its beginning. */
+static int trace_environment(lua_State *L) {
+    const char *text = lua_touserdata(L, 1);
+    size_t length = strlen(text);
+    if (length > CT__LUA_MEMBERS_MOST) {
+        for (length = CT__LUA_MEMBERS_MOST; length > 0 && text[length] != ';' && text[length] != '\n';) length--;
+        lua_pushfstring(L, "at most %d bytes are taken: all from byte %I on", CT__LUA_MEMBERS_MOST,
+                        (LUAI_UACINT)length);
+        ct__lua_trace_skipped(L, "CODETIMER_MEASURE", lua_tostring(L, -1));
+    }
+    trace_problems(L, text, length);
+    return 0;
+}
+
+void ct__lua_trace_environment(lua_State *L) {
+    char *text = getenv("CODETIMER_MEASURE");
+    if (text == NULL || *text == '\0' || !lua_checkstack(L, LUA_MINSTACK)) return;
+    int told = lua_rawgetp(L, LUA_REGISTRYINDEX, &told_key) == LUA_TBOOLEAN;
+    lua_pop(L, 1);
+    if (told) return;
+    lua_pushboolean(L, 1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &told_key); /* its place was made by ct__lua_settings_open */
+    lua_pushcfunction(L, trace_environment);
+    lua_pushlightuserdata(L, text);
+    if (lua_pcall(L, 1, 0, 0) != LUA_OK) lua_pop(L, 1); /* no memory to tell it */
+}
+
 static int set_members(lua_State *L, const char *text, size_t length) {
     int status = ct_members_set(text, length);
     if (status != CT_OK) return status;
@@ -184,4 +212,9 @@ int ct__lua_poll(lua_State *L) {
 void ct__lua_settings_open(lua_State *L) {
     static const luaL_Reg functions[] = {{"__index", settings_index}, {"__tostring", settings_tostring}, {NULL, NULL}};
     ct__lua_new_type(L, SETTINGS_TYPE, functions);
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &told_key) == LUA_TNIL) {
+        lua_pushinteger(L, 0);
+        lua_rawsetp(L, LUA_REGISTRYINDEX, &told_key);
+    }
+    lua_pop(L, 1);
 }

@@ -9,7 +9,7 @@
  * The trace function is called in protected mode, and what it makes us do is not traced: an error in it becomes a
  * warning, and it may itself call measured functions.
  */
-#include "counters.h"
+#include "live.h"
 
 #include <string.h>
 
@@ -68,6 +68,7 @@ void ct__lua_trace(lua_State *L, const char *event, const ct_counter *handle) {
 }
 
 void ct__lua_trace_opened(lua_State *L, int status, const ct_counter *handle) {
+    ct__lua_trace_environment(L);
     ct__lua_trace(L, status == CT_OK ? "created" : "already there", handle);
 }
 

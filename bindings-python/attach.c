@@ -118,10 +118,30 @@ static const ct_process *choose(const candidates *all) {
 
 /* ---- opening ---- */
 
+static int is_own(int64_t pid) {
+    PyObject *os = PyImport_ImportModule("os");
+    PyObject *own = os != NULL ? PyObject_CallMethod(os, "getpid", NULL) : NULL;
+    int is = own != NULL && PyLong_AsLongLong(own) == pid;
+    Py_XDECREF(own);
+    Py_XDECREF(os);
+    PyErr_Clear();
+    return is;
+}
+
+/* Of itself a process knows why; another one has to be asked. */
 static PyObject *raise_ended(int64_t pid) {
-    char message[120];
-    snprintf(message, sizeof message, "process %lld publishes no counters: it has ended, or has measured nothing yet",
-             (long long)pid);
+    char message[512];
+    ct_segment own = {.published = 0};
+    if (is_own(pid)) ct_segment_info(&own);
+    if (own.published) {
+        snprintf(message, sizeof message, "process %lld publishes no counters here: it does so in %s", (long long)pid,
+                 own.path);
+    } else {
+        snprintf(message, sizeof message, "process %lld publishes no counters: %s", (long long)pid,
+                 own.reason[0] != '\0' ? own.reason
+                                       : "it has ended, has measured nothing yet, or could not publish them, and then "
+                                         "knows why: codetimer.segment_info()");
+    }
     PyObject *error = PyObject_CallFunction(PyExc_ProcessLookupError, "is", ESRCH, message);
     if (error != NULL) PyErr_SetObject(PyExc_ProcessLookupError, error);
     Py_XDECREF(error);

@@ -55,12 +55,15 @@ typedef struct ctpy_state {
     int trace_increments; /* see trace.c */
     PyTypeObject *process_type; /* these belong to live.h */
     PyTypeObject *info_type;
+    PyTypeObject *segment_type;
     PyTypeObject *view_type;
     PyTypeObject *members_type;
     PyTypeObject *pattern_type;
     PyTypeObject *settings_type;
-    uint64_t configured; /* see settings.c */
+    uint64_t configured;  /* see settings.c */
+    int told_environment; /* what is skipped of CODETIMER_MEASURE has been logged */
     PyTypeObject *measured_types[CTPY_MEASURED_TYPES]; /* see measured.h */
+    PyObject *special_types; /* {number: type}, see special.c; NULL before the first */
 } ctpy_state;
 
 static inline ctpy_state *ctpy_get_state(PyObject *module) { return (ctpy_state *)PyModule_GetState(module); }
@@ -160,6 +163,9 @@ int ctpy_info_add_types(PyObject *module, ctpy_state *state);
 PyObject *ctpy_clock_new(ctpy_state *state, const ct_clock *clock);
 PyObject *ctpy_cycles_new(ctpy_state *state, const ct_cycles *cycles);
 PyObject *ctpy_priority_new(ctpy_state *state, const ct_priority *priority);
+
+/* Adds a type of named tuples to the module; all its fields are in the sequence. */
+int ctpy_add_fields_type(PyObject *module, PyStructSequence_Desc *description, PyTypeObject **type);
 
 /* A new named tuple of "values", which are given away; NULL if one of them could not be made. */
 PyObject *ctpy_fill(PyTypeObject *type, PyObject **values, Py_ssize_t count);

@@ -42,15 +42,34 @@ static PyStructSequence_Desc descriptions[] = {
     {"codetimer.Priority", "What initialize asked for and what was obtained.", priority_fields, 9},
 };
 
-static int add_type(PyObject *module, PyStructSequence_Desc *description, PyTypeObject **type) {
+/* A struct sequence of Python finds its size in the dict of its type, which the collector may have cleared before the
+ * last instance goes, at the end of an interpreter. Ours show all their fields, so their length says it. */
+static int traverse_fields(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    for (Py_ssize_t i = 0; i < Py_SIZE(self); i++) Py_VISIT(PyTuple_GET_ITEM(self, i));
+    return 0;
+}
+
+static void free_fields(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    for (Py_ssize_t i = 0; i < Py_SIZE(self); i++) Py_XDECREF(PyTuple_GET_ITEM(self, i));
+    PyObject_GC_Del(self);
+    Py_DECREF(type);
+}
+
+int ctpy_add_fields_type(PyObject *module, PyStructSequence_Desc *description, PyTypeObject **type) {
     *type = PyStructSequence_NewType(description);
-    return *type == NULL ? -1 : PyModule_AddType(module, *type);
+    if (*type == NULL) return -1;
+    (*type)->tp_traverse = traverse_fields;
+    (*type)->tp_dealloc = free_fields;
+    return PyModule_AddType(module, *type);
 }
 
 int ctpy_info_add_types(PyObject *module, ctpy_state *state) {
-    if (add_type(module, &descriptions[0], &state->clock_type) < 0) return -1;
-    if (add_type(module, &descriptions[1], &state->cycles_type) < 0) return -1;
-    return add_type(module, &descriptions[2], &state->priority_type);
+    if (ctpy_add_fields_type(module, &descriptions[0], &state->clock_type) < 0) return -1;
+    if (ctpy_add_fields_type(module, &descriptions[1], &state->cycles_type) < 0) return -1;
+    return ctpy_add_fields_type(module, &descriptions[2], &state->priority_type);
 }
 
 PyObject *ctpy_fill(PyTypeObject *type, PyObject **values, Py_ssize_t count) {

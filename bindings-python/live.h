@@ -15,6 +15,7 @@ PyObject *ctpy_info_new(ctpy_state *state, const ct_view_counter *counter); /* a
 
 PyObject *ctpy_processes(PyObject *module, PyObject *args, PyObject *kwargs);
 PyObject *ctpy_reap(PyObject *module, PyObject *path);
+PyObject *ctpy_segment_info(PyObject *module, PyObject *ignored);
 
 /* Raises what a status of the core means here: a subclass of OSError with "message" and "filename" (NULL: none), or
  * ValueError, or MemoryError. Returns NULL. */
@@ -46,6 +47,8 @@ PyObject *ctpy_view_new(ctpy_state *state, ctpy_views *views);
 extern PyType_Spec ctpy_members_spec;
 int ctpy_members_add_types(PyObject *module, ctpy_state *state);
 
+enum { CTPY_MEMBERS_MOST = 65536 };
+
 /* The text of a members list: UTF-8, borrowed from "text"; NULL for None, which is allowed if "none". Returns 0, or -1
  * with TypeError or ValueError. */
 int ctpy_parse_members(PyObject *text, int none, const char **utf8, Py_ssize_t *length);
@@ -58,5 +61,8 @@ PyObject *ctpy_read_members(ctpy_members_reader read, void *from);
 
 extern PyType_Spec ctpy_settings_spec;
 PyObject *ctpy_configure(PyObject *module, PyObject *args, PyObject *kwargs);
+
+/* Logs what is skipped of CODETIMER_MEASURE, the first time that it is called. Leaves no exception. */
+void ctpy_tell_environment(ctpy_state *state);
 
 #endif

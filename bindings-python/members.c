@@ -21,14 +21,13 @@ static PyStructSequence_Desc pattern_description = {"codetimer.MembersPattern", 
                                                     pattern_fields, 3};
 
 int ctpy_members_add_types(PyObject *module, ctpy_state *state) {
-    state->pattern_type = PyStructSequence_NewType(&pattern_description);
-    return state->pattern_type == NULL ? -1 : PyModule_AddType(module, state->pattern_type);
+    return ctpy_add_fields_type(module, &pattern_description, &state->pattern_type);
 }
 
 /* ---- texts ---- */
 
 int ctpy_parse_members(PyObject *text, int none, const char **utf8, Py_ssize_t *length) {
-    static const Py_ssize_t most = 65536;
+    static const Py_ssize_t most = CTPY_MEMBERS_MOST;
     *utf8 = NULL;
     *length = 0;
     if (none && text == Py_None) return 0;

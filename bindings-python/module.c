@@ -79,7 +79,9 @@ PyDoc_STRVAR(measured_doc,
              "category: str, the group; None: the part of the member before its first dot.\n"
              "help: str, a sentence for readers.\n\n"
              "Returns what stands in place of fn and behaves as fn does; the same object if fn is measured already,\n"
-             "or if there is no room for another counter (which is logged once); the same class for a class.\n"
+             "or if there is no room or memory for another counter (which is logged once); the same class for a\n"
+             "class. Of the methods that Python asks of a type alone, a measured object has, where its own has them:\n"
+             "comparison, hash, bool, len, subscripts, in, iter and with; not arithmetic, next, await, async with.\n"
              "Raises TypeError for what is not callable, for async and generator functions (in a class they are left\n"
              "as they are, with a line in the log), for an immutable type; ValueError for a name that cannot be.");
 
@@ -102,6 +104,10 @@ PyDoc_STRVAR(reap_doc, "reap($module, path, /)\n--\n\n"
                        "Delete the segment of a dead process.\n\n"
                        "path: its Process.path. Raises PermissionError where the process lives or the file is not\n"
                        "yours, FileNotFoundError where there is none, ValueError where it is no segment.");
+
+PyDoc_STRVAR(segment_info_doc,
+             "segment_info($module, /)\n--\n\n"
+             "Whether this process publishes its counters, where, and if not why, as a SegmentInfo.");
 
 PyDoc_STRVAR(configure_doc,
              "configure($module, /, members=None, file=None, provider=None)\n--\n\n"
@@ -158,6 +164,7 @@ static PyMethodDef functions[] = {
     {"processes", CTPY_WITH_KEYWORDS(ctpy_processes), METH_VARARGS | METH_KEYWORDS, processes_doc},
     {"attach", CTPY_WITH_KEYWORDS(ctpy_attach), METH_VARARGS | METH_KEYWORDS, attach_doc},
     {"reap", ctpy_reap, METH_O, reap_doc},
+    {"segment_info", ctpy_segment_info, METH_NOARGS, segment_info_doc},
     {"configure", CTPY_WITH_KEYWORDS(ctpy_configure), METH_VARARGS | METH_KEYWORDS, configure_doc},
     {NULL, NULL, 0, NULL},
 };
@@ -228,12 +235,14 @@ static int traverse_module(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(state->timer_type);
     Py_VISIT(state->process_type);
     Py_VISIT(state->info_type);
+    Py_VISIT(state->segment_type);
     Py_VISIT(state->view_type);
     Py_VISIT(state->members_type);
     Py_VISIT(state->pattern_type);
     Py_VISIT(state->settings_type);
     Py_VISIT(state->logger);
     for (size_t i = 0; i < CTPY_MEASURED_TYPES; i++) Py_VISIT(state->measured_types[i]);
+    Py_VISIT(state->special_types);
     return 0;
 }
 
@@ -256,12 +265,14 @@ static int clear_module(PyObject *module) {
     Py_CLEAR(state->timer_type);
     Py_CLEAR(state->process_type);
     Py_CLEAR(state->info_type);
+    Py_CLEAR(state->segment_type);
     Py_CLEAR(state->view_type);
     Py_CLEAR(state->members_type);
     Py_CLEAR(state->pattern_type);
     Py_CLEAR(state->settings_type);
     Py_CLEAR(state->logger);
     for (size_t i = 0; i < CTPY_MEASURED_TYPES; i++) Py_CLEAR(state->measured_types[i]);
+    Py_CLEAR(state->special_types);
     return 0;
 }
 

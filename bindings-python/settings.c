@@ -5,6 +5,9 @@
  * There is one members list in a process, and it lies in the core; a Settings is a way to look at it. Who wrote it is
  * told from the core's count of changes: it is configure's as long as that count is the one that configure left behind.
  */
+#include <stdlib.h>
+#include <string.h>
+
 #include "counting.h"
 #include "live.h"
 
@@ -126,7 +129,7 @@ PyType_Spec ctpy_settings_spec = {
     .slots = slots,
 };
 
-/* ---- configure() ---- */
+/* ---- what is skipped ---- */
 
 /* A pattern that is wrong is skipped, which nobody would notice without a line in the log. */
 static void tell_problems(ctpy_state *state, const ct_members *members) {
@@ -143,6 +146,33 @@ static void tell_problems(ctpy_state *state, const ct_members *members) {
         Py_XDECREF(text);
     }
 }
+
+/* The core takes of a text that is too long the whole patterns at its beginning. */
+static size_t tell_too_long(ctpy_state *state, const char *text, size_t length) {
+    if (length <= CTPY_MEMBERS_MOST) return length;
+    size_t taken = CTPY_MEMBERS_MOST;
+    while (taken > 0 && text[taken] != ';' && text[taken] != '\n') taken--;
+    PyObject *what = PyUnicode_FromFormat("CODETIMER_MEASURE has %zu bytes, at most %d are taken: all from byte %zu on",
+                                          length, CTPY_MEMBERS_MOST, taken);
+    if (what != NULL) ctpy_trace(state, CTPY_WARNING, "members patterns skipped: %s", what);
+    if (what == NULL) PyErr_Clear();
+    Py_XDECREF(what);
+    return taken;
+}
+
+void ctpy_tell_environment(ctpy_state *state) {
+    if (state->told_environment) return;
+    state->told_environment = 1;
+    const char *text = getenv("CODETIMER_MEASURE");
+    ct_members *members;
+    if (text == NULL || *text == '\0') return;
+    size_t length = tell_too_long(state, text, strlen(text));
+    if (ct_members_parse(text, length, &members) != CT_OK) return;
+    tell_problems(state, members);
+    ct_members_free(members);
+}
+
+/* ---- configure() ---- */
 
 static int set_members(ctpy_state *state, PyObject *text) {
     const char *utf8;

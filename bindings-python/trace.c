@@ -8,6 +8,7 @@
  * it: before that nobody can listen below a warning.
  */
 #include "counting.h"
+#include "live.h"
 
 /* ---- one line ---- */
 
@@ -80,7 +81,9 @@ static int tell(PyObject *logger, PyObject *args) {
     return done;
 }
 
+/* The first thing told is usually a counter that was created: what is skipped of the list stands before it. */
 int ctpy_trace(ctpy_state *state, int level, const char *format, PyObject *key) {
+    ctpy_tell_environment(state);
     PyObject *logger = get_logger(state, level);
     return logger != NULL && tell(logger, Py_BuildValue("isO", level, format, key));
 }

@@ -284,6 +284,15 @@ function codetimer.processes(directory) end
 ---@return string? code "CT_EPERM": its process lives, or it is not yours; "CT_ENOENT", "CT_EINVAL", "CT_EOS"
 function codetimer.reap(path) end
 
+---@class codetimer.SegmentInfo
+---@field published boolean others can see the counters of this process
+---@field path string? of its segment; nil: it is not published
+---@field reason string? why it is not, or what is missing in it
+
+---Whether this process publishes its counters, where, and if not why.
+---@return codetimer.SegmentInfo
+function codetimer.segment_info() end
+
 ---@class codetimer.CounterInfo
 ---@field key string "category/member"
 ---@field enabled boolean whether it counts

@@ -35,6 +35,17 @@ describe("processes", function()
         assert.is_nil(process.last_refused)
     end)
 
+    it("has a counterpart that tells of this process itself", function()
+        local say = [[
+            local info = require "codetimer".segment_info()
+            return ("%s %s %s"):format(info.published, info.path, info.reason)
+        ]]
+        local one <close> = live.start_two()
+        assert.equal(("true %s nil"):format(live.processes()[1].path), one:run(say))
+        local other <close> = live.start_two("CODETIMER_PUBLISH=0")
+        assert.truthy(other:run(say):match("^false nil .*CODETIMER_PUBLISH"))
+    end)
+
     it("lists several", function()
         local one <close> = start_two()
         local other <close> = start_two()
@@ -179,7 +190,8 @@ describe("a process that ends", function()
         assert.equal("CT_ENOENT", code)
         local none, refusal, status = attach(pid)
         assert.is_nil(none)
-        assert.equal("process " .. pid .. " publishes no counters: it has ended, or has measured nothing yet", refusal)
+        assert.equal("process " .. pid .. " publishes no counters: it has ended, has measured nothing yet, or could "
+            .. "not publish them, and then knows why: codetimer.segment_info()", refusal)
         assert.equal("CT_ENOENT", status)
     end)
 

@@ -32,6 +32,23 @@ describe("the trace function", function()
                       "created c/c.timer" }, events)
     end)
 
+    it("is told what is skipped of CODETIMER_MEASURE, once, before the first counter", function()
+        for text, told in pairs {
+            [ [[a\b;*]] ] = [[skipped a\b;created a/a.x;created a/a.y]],
+            ["*;" .. ("x"):rep(65530) .. ";y*;z*"] = "skipped CODETIMER_MEASURE;created a/a.x;created a/a.y",
+            ["*"] = "created a/a.x;created a/a.y",
+        } do
+            local process <close> = child.start("CODETIMER_PUBLISH=0 CODETIMER_MEASURE='" .. text .. "'")
+            assert.equal(told, process:run [[
+                local codetimer, events = require "codetimer", {}
+                codetimer.trace = function(event, name) events[#events + 1] = event .. " " .. name end
+                codetimer.measured("a.x", function() end)
+                codetimer.measured("a.y", function() end)
+                return table.concat(events, ";")
+            ]])
+        end
+    end)
+
     it("is told of increments where that is asked for", function()
         local wrapped, fails = measured(fn, "c.increments"), measured(error, "c.fails")
         local deep

@@ -245,6 +245,21 @@ say(settings.source)
         assert "members pattern skipped: 'f\\\\' at byte 9: " + problem[1:-1] in told
 
 
+def test_what_is_skipped_of_the_environment_is_told_once(folder):
+    code = 'for name in "a.f", "a.g": codetimer.timer(name).counter.record(1)\nsay("ready")\n'
+    for text, told in (
+        ("a\\b;*.f;a\\", ["skipped: 'a\\\\b' at byte 0: ", "skipped: 'a\\\\' at byte 8: "]),
+        ("*.f;" + "x" * 65_530 + ";*.g;y\\", ["skipped: CODETIMER_MEASURE has 65541 bytes"]),
+        ("*.f", []),
+    ):
+        with program(code, folder, CODETIMER_MEASURE=text) as measured:
+            assert measured.hear() == "ready"
+            measured.end()
+            lines = measured.popen.stderr.read().splitlines()
+        assert len(lines) == len(told), lines
+        assert all(part in line for part, line in zip(told, lines, strict=True)), lines
+
+
 def test_configure_arguments():
     for wrong in (5, b"x", ["x"]):
         with pytest.raises(TypeError, match="members must be a str"):
