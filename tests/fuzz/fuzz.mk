@@ -21,7 +21,7 @@ $(FUZZ)/fuzz_%: $(FUZZ_OBJECTS)
 
 .PHONY: fuzz run-fuzz fuzz-corpus tsan run-threads
 fuzz: setup-base ## views and members lists of any content, FUZZ_SECONDS (30) each
-	@tests/setup/system.sh lint
+	@tests/setup/system.sh fuzz
 	$(NEW_TALLY)
 	@$(MAKE) run-fuzz
 	$(SUM)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# system.sh GROUP...: sees to it that the tools of the named groups (base, lint, valgrind, prometheus) are on this
+# system.sh GROUP...: sees to it that the tools of the named groups (base, lint, fuzz, valgrind, prometheus) are on this
 # machine.
 #
 # Each tool is probed by using it, so it does not matter where it came from. Only what is missing is installed, with
@@ -27,6 +27,11 @@ links() {
     printf '%s\nint main(void) { return 0; }\n' "$code" | "${CC:-cc}" -x c - -o /dev/null "$@"
 }
 
+fuzzer_links() {
+    echo 'int LLVMFuzzerTestOneInput(const char *data, unsigned long size) { return size > 0 && data[0] == 1; }' |
+        clang -fsanitize=fuzzer -x c - -o /dev/null
+}
+
 lua_headers() { test -e "${LUA_INCDIR:-/nowhere}/lua.h" || pkg-config --exists lua5.4; }
 
 need_base() {
@@ -49,6 +54,10 @@ need_lint() {
     need clang-tidy has clang-tidy
     need gcc-mingw-w64-x86-64 has x86_64-w64-mingw32-gcc
     need lua-check has luacheck
+}
+
+need_fuzz() {
+    need "clang libclang-rt-dev" fuzzer_links
 }
 
 # A service, so only continuous integration installs it; elsewhere its tests say that they are skipped.
