@@ -67,21 +67,34 @@ static PyObject *call_any(PyObject *callable, PyObject *const *args, size_t coun
 
 /* ---- making ---- */
 
+static void free_measured(PyObject *object);
+
+/* The types cannot be subclassed. */
+static int is_stand_in(PyObject *object) { return Py_TYPE(object)->tp_dealloc == free_measured; }
+
 int ctpy_is_measured(ctpy_state *state, PyObject *object) {
+    (void)state;
     if (PyMethod_Check(object)) object = PyMethod_GET_FUNCTION(object);
-    for (size_t i = 0; i < CTPY_MEASURED_TYPES; i++)
-        if (Py_IS_TYPE(object, state->measured_types[i])) return 1;
-    return 0;
+    return is_stand_in(object);
 }
 
+int ctpy_is_measured_object(PyObject *object) {
+    return is_stand_in(object) && Py_TYPE(object)->tp_richcompare == ctpy_compare_wrapped;
+}
+
+PyObject *ctpy_measured_wrapped(PyObject *object) { return ((measured_object *)object)->wrapped; }
+
+/* Borrowed; NULL with an exception. */
 static PyTypeObject *choose_type(ctpy_state *state, PyObject *wrapped) {
     if (!PyCallable_Check(wrapped)) return state->measured_types[CTPY_ATTRIBUTE];
     if (PyType_HasFeature(Py_TYPE(wrapped), Py_TPFLAGS_METHOD_DESCRIPTOR)) return state->measured_types[CTPY_FUNCTION];
-    return state->measured_types[Py_TYPE(wrapped)->tp_descr_get != NULL ? CTPY_DESCRIPTOR : CTPY_OBJECT];
+    if (Py_TYPE(wrapped)->tp_descr_get == NULL)
+        return ctpy_special_type(state, CTPY_OBJECT, &ctpy_measured_object_spec, wrapped);
+    return ctpy_special_type(state, CTPY_DESCRIPTOR, &ctpy_measured_descriptor_spec, wrapped);
 }
 
 static measured_object *make(PyTypeObject *type, PyObject *wrapped) {
-    measured_object *self = (measured_object *)type->tp_alloc(type, 0);
+    measured_object *self = type != NULL ? (measured_object *)type->tp_alloc(type, 0) : NULL;
     if (self == NULL) return NULL;
     self->state = (ctpy_state *)PyType_GetModuleState(type);
     self->wrapped = Py_NewRef(wrapped);
@@ -134,7 +147,8 @@ static PyObject *bind_function(PyObject *object, PyObject *instance, PyObject *t
 
 /* As the wrapped object binds; what comes out of it is called under the same counter. Steals "bound". */
 static PyObject *measure_bound(measured_object *self, PyObject *bound) {
-    measured_object *made = make(self->state->measured_types[CTPY_OBJECT], bound);
+    PyTypeObject *type = ctpy_special_type(self->state, CTPY_OBJECT, &ctpy_measured_object_spec, bound);
+    measured_object *made = make(type, bound);
     Py_DECREF(bound);
     if (made == NULL) return NULL;
     made->counter = self->counter;
@@ -323,6 +337,8 @@ static PyType_Slot function_slots[] = {
 
 static PyType_Slot descriptor_slots[] = {
     COMMON_SLOTS,
+    {Py_tp_richcompare, CTPY_SLOT(ctpy_compare_wrapped)},
+    {Py_tp_hash, CTPY_SLOT(ctpy_hash_wrapped)},
     {Py_tp_call, CTPY_SLOT(PyVectorcall_Call)},
     {Py_tp_members, members},
     {Py_tp_descr_get, CTPY_SLOT(bind_descriptor)},
@@ -331,7 +347,12 @@ static PyType_Slot descriptor_slots[] = {
 };
 
 static PyType_Slot object_slots[] = {
-    COMMON_SLOTS, {Py_tp_call, CTPY_SLOT(PyVectorcall_Call)}, {Py_tp_members, members}, {Py_tp_methods, object_methods},
+    COMMON_SLOTS,
+    {Py_tp_richcompare, CTPY_SLOT(ctpy_compare_wrapped)},
+    {Py_tp_hash, CTPY_SLOT(ctpy_hash_wrapped)},
+    {Py_tp_call, CTPY_SLOT(PyVectorcall_Call)},
+    {Py_tp_members, members},
+    {Py_tp_methods, object_methods},
     {0, NULL},
 };
 

@@ -23,11 +23,25 @@ extern PyType_Spec ctpy_measured_descriptor_spec;
 extern PyType_Spec ctpy_measured_object_spec;
 extern PyType_Spec ctpy_measured_attribute_spec;
 
+/* Whether it is a stand-in of an object that is not a function, and what is in a stand-in (borrowed). */
+int ctpy_is_measured_object(PyObject *object);
+PyObject *ctpy_measured_wrapped(PyObject *object);
+
 /* Whether it is such a stand-in, or one bound to an instance. */
 int ctpy_is_measured(ctpy_state *state, PyObject *object);
 
 /* A measured stand-in for "wrapped"; owns "counter" (also on failure). */
 PyObject *ctpy_measured_new(ctpy_state *state, PyObject *wrapped, ct_counter *counter);
+
+/* ---- special.c ---- */
+
+/* Slots of every stand-in of an object. */
+PyObject *ctpy_compare_wrapped(PyObject *object, PyObject *other, int operation);
+Py_hash_t ctpy_hash_wrapped(PyObject *object);
+
+/* The type for a stand-in of "wrapped": measured_types[which], made by "spec", or the same with the special methods that
+ * "wrapped" has. Borrowed; NULL with an exception. */
+PyTypeObject *ctpy_special_type(ctpy_state *state, int which, const PyType_Spec *spec, PyObject *wrapped);
 
 /* ---- naming.c ---- */
 
