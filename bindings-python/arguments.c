@@ -116,8 +116,33 @@ static PyObject *unwrap(PyObject *fn) {
     return next;
 }
 
-/* The co_flags of what has a __code__ (functions, and what passes for one); 0 for all else, -1 for an exception. */
+/* "object.name", new; NULL where it has none, or with what cannot be forgiven. */
+static PyObject *get(PyObject *object, const char *name) {
+    PyObject *value = object != NULL ? PyObject_GetAttrString(object, name) : NULL;
+    if (value == NULL) (void)ctpy_forgive();
+    return value;
+}
+
+/* Whether inspect.markcoroutinefunction (3.12) has been at it, by the mark that inspect itself looks for; where nobody
+ * has imported inspect, nobody has. -1 for an exception. */
+static int is_marked(PyObject *fn) {
+    PyObject *name = PyUnicode_FromString("inspect");
+    PyObject *inspect = name != NULL ? PyImport_GetModule(name) : NULL;
+    PyObject *mark = get(inspect, "_is_coroutine_mark");
+    PyObject *own = mark != NULL ? get(fn, "_is_coroutine_marker") : NULL;
+    const int is = own != NULL && own == mark;
+    Py_XDECREF(name);
+    Py_XDECREF(inspect);
+    Py_XDECREF(mark);
+    Py_XDECREF(own);
+    return PyErr_Occurred() ? -1 : is;
+}
+
+/* The co_flags of what has a __code__ (functions, and what passes for one); 0 for all else, -1 for an exception. What
+ * is marked as a coroutine function is one. */
 static int read_code_flags(PyObject *fn) {
+    const int marked = is_marked(fn);
+    if (marked != 0) return marked < 0 ? -1 : CO_COROUTINE;
     PyObject *code = PyObject_GetAttrString(fn, "__code__");
     if (code == NULL) return forgive();
     int flags = PyCode_Check(code) ? ((PyCodeObject *)code)->co_flags : 0;

@@ -61,7 +61,10 @@ static PyObject *leave(PyObject *object, PyObject *args) {
     return answer;
 }
 
-static PyMethodDef context_methods[] = {{"__enter__", enter, METH_NOARGS, NULL}, {"__exit__", leave, METH_VARARGS, NULL}};
+static PyMethodDef context_methods[] = {
+    {"__enter__", enter, METH_NOARGS, NULL},
+    {"__exit__", leave, METH_VARARGS, NULL},
+};
 
 /* ---- which of them ---- */
 

@@ -3,6 +3,7 @@
 should leave."""
 
 import functools
+import inspect
 
 import codetimer
 import measuring
@@ -171,7 +172,7 @@ SHORT_OF_MEMORY = """
         for make, check in made.values():
             for stop in (k + 1, 0):
                 fn = make()
-                spare = [(i,) for i in range(9)]; del spare  # the interpreter keeps them for the arguments of a call
+                spare = [(i,) for i in range(9)]; del spare  # kept for the arguments of a call
                 try:
                     short(k, stop)
                     got = measured(fn)
@@ -183,7 +184,7 @@ SHORT_OF_MEMORY = """
     measured(lambda: 1)
     print(total > unmeasured > 50, len(lines), "no memory" in lines[0])
     inner = "script.<lambda>.<locals>.<lambda>"
-    names = (inner, "script.<lambda>", "script.function", "script.Class.method", "functools.partial.__call__", "builtins.int")
+    names = (inner, "script.<lambda>", "script.function", "script.Class.method", "functools.partial.__call__")
     keys = [key.split("/") for key in codetimer.counters]
     print([key for key in keys if key[1] not in names or key[0] != key[1].split(".")[0]])
 """
@@ -193,3 +194,23 @@ def test_no_memory(tmp_path):
     """Whichever allocation fails: the function itself is returned, under no wrong name, and one line says so."""
     pytest.importorskip("_testcapi", reason="needs _testcapi, which lets allocations fail")
     assert measuring.run(SHORT_OF_MEMORY, directory=tmp_path) == ["True", "1", "True", "[]"]
+
+
+@pytest.mark.skipif(not hasattr(inspect, "markcoroutinefunction"), reason="inspect.markcoroutinefunction is of 3.12")
+def test_marked_as_coroutine_function():
+    """Such a function only creates a coroutine, as async def does."""
+    mark = inspect.markcoroutinefunction
+
+    class C:
+        @mark
+        def method(self): return coroutine()
+
+    marked = mark(lambda: coroutine())
+    wrapped = (staticmethod(marked), property(marked), functools.lru_cache(marked), functools.partial(marked))
+    for value in (marked, C().method, *wrapped):
+        with pytest.raises(TypeError, match="cannot measure a coroutine function yet"):
+            measured(value)
+    with pytest.raises(TypeError, match="must not be a coroutine function"):
+        codetimer.time("", 1, marked, file=None)
+    assert measured(C) is C and len(codetimer.counters) == 0
+    assert measured(lambda: 1)() == 1
