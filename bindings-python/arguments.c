@@ -129,6 +129,7 @@ static int is_marked(PyObject *fn) {
     PyObject *name = PyUnicode_FromString("inspect");
     PyObject *inspect = name != NULL ? PyImport_GetModule(name) : NULL;
     PyObject *mark = get(inspect, "_is_coroutine_mark");
+    if (mark == NULL && !PyErr_Occurred()) mark = get(inspect, "_is_coroutine_marker"); /* its name in 3.12 */
     PyObject *own = mark != NULL ? get(fn, "_is_coroutine_marker") : NULL;
     const int is = own != NULL && own == mark;
     Py_XDECREF(name);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Guards the special methods of measured objects: what Python looks up on the type is answered by the bare object, nothing is claimed that it has not. Fails if one is lost, or if an abstract class takes one for another."""
+"""Guards the special methods of measured objects: what Python looks up on the type is answered by the bare object,
+and nothing is claimed that it has not. Fails if one is lost, or if an abstract class takes one for another."""
 
 import collections.abc
 import contextlib
