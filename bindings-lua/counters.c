@@ -42,6 +42,12 @@ static void close_handle(ct__lua_counter *counter) {
     counter->plain = 0;
 }
 
+ct__lua_counter *ct__lua_to_counter(lua_State *L, int index) {
+    if (lua_rawlen(L, index) != sizeof(ct__lua_counter)) return NULL;
+    ct__lua_counter *counter = lua_touserdata(L, index);
+    return counter != NULL && counter->mark == &counters_key ? counter : NULL;
+}
+
 static int counter_gc(lua_State *L) {
     close_handle(luaL_checkudata(L, 1, COUNTER_TYPE));
     return 0;
@@ -50,7 +56,7 @@ static int counter_gc(lua_State *L) {
 /* Pushes a Counter that has no handle yet. */
 static ct__lua_counter *new_counter(lua_State *L, ct__lua_counters *owner) {
     ct__lua_counter *counter = lua_newuserdatauv(L, sizeof *counter, 0);
-    *counter = (ct__lua_counter){.owner = owner};
+    *counter = (ct__lua_counter){.mark = &counters_key, .owner = owner};
     luaL_setmetatable(L, COUNTER_TYPE);
     return counter;
 }
@@ -86,7 +92,8 @@ static int open_writer(lua_State *L, ct__lua_counters *counters) {
 
 /* lua_close */
 static int close_counters(lua_State *L) {
-    ct__lua_counters *counters = lua_touserdata(L, 1);
+    ct__lua_counters *counters = ct__lua_find_counters(L);
+    if (counters == NULL || lua_touserdata(L, 1) != counters) return 0; /* called by hand */
     counters->closed = 1;
     while (counters->first != NULL) close_handle(counters->first);
     ct_writer_close(counters->writer);
@@ -179,7 +186,8 @@ static const luaL_Reg methods[] = {
 };
 
 int ct__lua_push_key_field(lua_State *L, int index, const char *name) {
-    const char *key = lua_tostring(L, index), *slash = strchr(key, '/');
+    const char *key = lua_tostring(L, index), *slash = key != NULL ? strchr(key, '/') : NULL;
+    if (slash == NULL) return 0; /* debug.setuservalue took the key of a Sample */
     if (strcmp(name, "key") == 0)
         lua_pushvalue(L, index);
     else if (strcmp(name, "category") == 0)

@@ -26,6 +26,7 @@ typedef struct ct__lua_counters {
 } ct__lua_counters;
 
 struct ct__lua_counter {
+    const void *mark;   /* tells a Counter from the userdata of others, see ct__lua_to_counter */
     ct_counter *handle; /* NULL: not opened, or the state is closing */
     int plain;
     int owned, pooled; /* tokens of its gate (measured.c) */
@@ -38,6 +39,9 @@ struct ct__lua_counter {
 void ct__lua_counters_open(lua_State *L);
 ct__lua_counters *ct__lua_find_counters(lua_State *L);
 ct__lua_counter *ct__lua_check_counter(lua_State *L, int index);
+/* The Counter at "index", also one without a handle; NULL for anything else. Quicker than by the metatable, and as
+ * good: the debug library puts any value in any place, but writes no userdata. */
+ct__lua_counter *ct__lua_to_counter(lua_State *L, int index);
 
 /* Creates or gets a counter and pushes it; whoever takes it traces the event. Pushes nothing unless the status is CT_OK
  * (created) or CT_EXISTS. May raise "not enough memory". */

@@ -68,8 +68,7 @@ static int old_died(lua_State *L) {
     counter->old = 0;
     if (counter->users == 0 || counter->closing) return 0;
     counter->major++;
-    lua_getmetatable(L, 1);
-    lua_setmetatable(L, 1);
+    if (lua_type(L, 1) == LUA_TUSERDATA && lua_getmetatable(L, 1)) lua_setmetatable(L, 1);
     counter->old = 1;
     return 0;
 }
@@ -83,7 +82,8 @@ static void clear_finalizer(lua_State *L, const void *key) {
 
 /* lua_close has begun: no sentinel may come back, since our code might be unloaded by then. */
 static int close_counter(lua_State *L) {
-    gc_counter *counter = lua_touserdata(L, 1);
+    gc_counter *counter = find_counter(L);
+    if (counter == NULL || lua_touserdata(L, 1) != counter) return 0; /* called by hand */
     counter->closing = 1;
     clear_finalizer(L, &young_key);
     clear_finalizer(L, &old_key);

@@ -14,6 +14,9 @@
  *
  * Invariant: a token is "active" from its begin to its one end. While it is active, nothing but the stack refers to it,
  * unless it is "kept"; otherwise the gate does.
+ *
+ * With the debug library anybody can get at the gate, its upvalues and the metatable, and put any value there. So what
+ * should be a token is looked at before it is believed; what is none raises an error, or is passed over.
  */
 #include "counters.h"
 
@@ -23,7 +26,7 @@ static const char token_key = 0;     /* the metatable of tokens */
 enum { PARAMETERS_MOST = 16 };                                  /* of functions whose wrapper has just as many */
 enum { POOL_MOST = 1000 };                                      /* tokens that a gate keeps after deep recursion */
 enum { GATE_UPVALUE = 1, FN_UPVALUE };                          /* of the wrapper, in the order of their first use */
-enum { TOKEN_NEXT = 1, TOKEN_GATE, TOKEN_VALUES = TOKEN_GATE }; /* user values of a token */
+enum { TOKEN_NEXT = 1, TOKEN_GATE, TOKEN_COUNTER, TOKEN_VALUES = TOKEN_COUNTER }; /* user values of a token */
 
 /* Upvalues of the gate. The last does not exist: reading it gives nil. */
 enum { GATE_TOKEN = 1, GATE_POOL, GATE_COUNTER, GATE_VALUES = GATE_COUNTER, NOTHING };
@@ -32,7 +35,8 @@ enum { GATE_TOKEN = 1, GATE_POOL, GATE_COUNTER, GATE_VALUES = GATE_COUNTER, NOTH
 enum { IDLE, ACTIVE, SPENT };
 
 typedef struct token {
-    ct__lua_counter *counter; /* alive while the gate is */
+    const void *mark;         /* tells a token from the userdata of others */
+    ct__lua_counter *counter; /* alive by the user value */
     const void *frame;        /* of the wrapper that began the call, or &unusual */
     const void *traced_frame; /* the frame of a call that is traced; else NULL */
     int use;                  /* IDLE, ACTIVE, SPENT */
@@ -44,6 +48,14 @@ typedef struct token {
 static const char unusual = 0; /* its address is no frame: what has it ends by the slow path */
 
 /* ---- the usual way: the gate's own token, in the main thread, and a return ---- */
+
+/* The token at "index", or NULL. The mark is in memory of ours if the size is right and it is a userdata; nothing in Lua
+ * writes there. */
+static inline token *to_token(lua_State *L, int index) {
+    if (lua_rawlen(L, index) != sizeof(token)) return NULL;
+    token *t = lua_touserdata(L, index);
+    return t != NULL && t->mark == &token_key ? t : NULL;
+}
 
 /* What identifies a frame: the record that Lua keeps of a call. It is compared, never looked into. */
 static inline const void *calling_frame(lua_State *L) {
@@ -74,7 +86,7 @@ static inline int counts(const token *t) { return (int)(t->call.state & 1); }
 /* The gate: begins a call and returns its token; or nothing, which need not be closed, while the counter is switched
  * off. What to expect is told by the call before. One that counts is entered last: its time is without our work. */
 static int begin_call(lua_State *L) {
-    token *t = lua_touserdata(L, lua_upvalueindex(GATE_TOKEN));
+    token *t = to_token(L, lua_upvalueindex(GATE_TOKEN));
     if (RARELY(t == NULL || t->use != IDLE || !t->counter->plain)) return begin_unusually(L);
     if (!counts(t)) {
         ct_enter(t->counter->handle, &t->call);
@@ -89,8 +101,9 @@ static int begin_call(lua_State *L) {
 
 /* __close(token, error) */
 static int end_call(lua_State *L) {
-    token *t = lua_touserdata(L, 1);
-    if (RARELY(t->frame != calling_frame(L) || t->counter->handle == NULL)) return end_unusually(L, t);
+    token *t = to_token(L, 1);
+    if (RARELY(t == NULL || t->use != ACTIVE || t->frame != calling_frame(L) || t->counter->handle == NULL))
+        return end_unusually(L, t);
     ct_leave(t->counter->handle, &t->call, CT_RETURNED);
     t->use = IDLE;
     return t->kept ? 0 : give_back(L, t);
@@ -100,10 +113,13 @@ static int end_call(lua_State *L) {
 
 /* new_token(gate, counter) */
 static int new_token(lua_State *L) {
+    ct__lua_counter *counter = ct__lua_to_counter(L, 2);
+    if (counter == NULL) return 0;
     token *t = lua_newuserdatauv(L, sizeof *t, TOKEN_VALUES);
-    ct__lua_counter *counter = lua_touserdata(L, 2);
-    *t = (token){.counter = counter, .own = !counter->owned};
+    *t = (token){.mark = &token_key, .counter = counter, .own = !counter->owned};
     counter->owned = 1;
+    lua_pushvalue(L, 2);
+    lua_setiuservalue(L, -2, TOKEN_COUNTER);
     lua_pushvalue(L, 1);
     lua_setiuservalue(L, -2, TOKEN_GATE);
     lua_rawgetp(L, LUA_REGISTRYINDEX, &token_key);
@@ -118,24 +134,28 @@ static token *make_token(lua_State *L) {
     lua_getstack(L, 0, &gate);
     lua_getinfo(L, "f", &gate);
     lua_pushvalue(L, lua_upvalueindex(GATE_COUNTER));
-    return lua_pcall(L, 2, 1, 0) == LUA_OK ? lua_touserdata(L, -1) : NULL;
+    return lua_pcall(L, 2, 1, 0) == LUA_OK ? to_token(L, -1) : NULL;
 }
 
-/* Pushes the first token of the pool. */
+/* Pushes the first token of the pool. What is none empties the pool: the rest of it is not known. */
 static token *take_pooled(lua_State *L) {
+    token *t = to_token(L, lua_upvalueindex(GATE_POOL));
     lua_pushvalue(L, lua_upvalueindex(GATE_POOL));
+    if (t == NULL) {
+        lua_copy(L, lua_upvalueindex(NOTHING), lua_upvalueindex(GATE_POOL));
+        return NULL;
+    }
     lua_getiuservalue(L, -1, TOKEN_NEXT);
     lua_replace(L, lua_upvalueindex(GATE_POOL));
     lua_pushnil(L);
     lua_setiuservalue(L, -2, TOKEN_NEXT);
-    token *t = lua_touserdata(L, -1);
     t->counter->pooled--;
     return t;
 }
 
 /* Pushes an idle token that the gate does not refer to any more. */
 static token *take_token(lua_State *L) {
-    token *t = lua_touserdata(L, lua_upvalueindex(GATE_TOKEN));
+    token *t = to_token(L, lua_upvalueindex(GATE_TOKEN));
     if (t != NULL && t->use == IDLE) {
         lua_pushvalue(L, lua_upvalueindex(GATE_TOKEN));
         lua_copy(L, lua_upvalueindex(NOTHING), lua_upvalueindex(GATE_TOKEN));
@@ -143,7 +163,7 @@ static token *take_token(lua_State *L) {
     }
     while (!lua_isnil(L, lua_upvalueindex(GATE_POOL))) {
         t = take_pooled(L);
-        if (t->use == IDLE) return t;
+        if (t != NULL && t->use == IDLE) return t;
         lua_pop(L, 1);
     }
     return make_token(L);
@@ -151,9 +171,9 @@ static token *take_token(lua_State *L) {
 
 /* Returns nothing, a value that need not be closed, if the call is not measured. */
 static int begin_unusually(lua_State *L) {
-    ct__lua_counter *counter = lua_touserdata(L, lua_upvalueindex(GATE_COUNTER));
-    token *t = counter->handle != NULL ? take_token(L) : NULL;
-    if (t == NULL) return 0;
+    ct__lua_counter *counter = ct__lua_to_counter(L, lua_upvalueindex(GATE_COUNTER));
+    token *t = counter != NULL && counter->handle != NULL ? take_token(L) : NULL;
+    if (t == NULL || t->counter != counter) return 0;
     t->traced_frame = counter->plain ? NULL : calling_frame(L);
     t->frame = counter->plain ? calling_frame(L) : &unusual;
     t->kept = 0;
@@ -181,17 +201,23 @@ static int64_t end_active(token *t, int outcome) {
 }
 
 static int end_unusually(lua_State *L, token *t) {
+    if (t == NULL) return luaL_typeerror(L, 1, "token of a measured function");
     if (t->use != ACTIVE) return 0;
     int64_t duration_ns = end_active(t, find_outcome(L, t));
     if (t->traced_frame != NULL && duration_ns >= 0) ct__lua_trace_increment(L, t->counter->handle, duration_ns);
     return t->kept ? 0 : give_back(L, t);
 }
 
+/* Pushes the gate of a token; returns 0 if it has lost it. */
+static int push_gate_of(lua_State *L) {
+    lua_getiuservalue(L, 1, TOKEN_GATE);
+    return lua_tocfunction(L, -1) == begin_call;
+}
+
 /* Beyond the limit a token is left to the collector. Allocates nothing. */
 static int give_to_pool(lua_State *L, token *t) {
-    if (t->counter->pooled >= POOL_MOST) return 0;
+    if (t->counter->pooled >= POOL_MOST || !push_gate_of(L)) return 0;
     t->counter->pooled++;
-    lua_getiuservalue(L, 1, TOKEN_GATE);
     lua_getupvalue(L, -1, GATE_POOL);
     lua_setiuservalue(L, 1, TOKEN_NEXT);
     lua_pushvalue(L, 1);
@@ -201,7 +227,7 @@ static int give_to_pool(lua_State *L, token *t) {
 
 static int give_back(lua_State *L, token *t) {
     if (!t->own) return give_to_pool(L, t);
-    lua_getiuservalue(L, 1, TOKEN_GATE);
+    if (!push_gate_of(L)) return 0;
     lua_pushvalue(L, 1);
     lua_setupvalue(L, -2, GATE_TOKEN);
     return 0;
@@ -210,7 +236,8 @@ static int give_back(lua_State *L, token *t) {
 /* A token that the collector found active belongs to a coroutine that is lost. Should a finalizer run that coroutine
  * once more, "frame" sends the token's end to where "use" is asked for. */
 static int token_gc(lua_State *L) {
-    token *t = lua_touserdata(L, 1);
+    token *t = to_token(L, 1);
+    if (t == NULL) return luaL_typeerror(L, 1, "token of a measured function");
     end_active(t, CT_CANCELLED);
     t->use = SPENT;
     t->frame = &unusual;

@@ -93,7 +93,8 @@ static void end_chunk(lua_run *run, lua_Integer made) {
 /* done(run, made). The clock runs: looking the type up in the registry, as check_run does, would cost 20 ns of the
  * call's time, so the metatable is at hand in an upvalue. */
 static int finish_chunk(lua_State *L) {
-    const int ours = lua_getmetatable(L, 1) && lua_rawequal(L, -1, lua_upvalueindex(1));
+    const int ours = lua_rawlen(L, 1) == sizeof(lua_run) && lua_getmetatable(L, 1) &&
+                     lua_rawequal(L, -1, lua_upvalueindex(1));
     lua_run *run = ours ? lua_touserdata(L, 1) : NULL;
     if (run == NULL || run->run == NULL) run = check_run(L, 1);
     end_chunk(run, lua_tointeger(L, 2));

@@ -11,14 +11,17 @@
 #define TIMER_TYPE "codetimer.Timer"
 
 typedef struct timer {
-    ct__lua_counter *counter; /* kept alive by the user value; NULL: it was refused, nothing is measured */
+    ct__lua_counter *counter; /* kept alive by the user value, as long as that is it; NULL: nothing is measured */
     int running;
     ct_token call;
 } timer;
 
 static void stop_timer(lua_State *L, int outcome) {
     timer *t = luaL_checkudata(L, 1, TIMER_TYPE);
-    ct_counter *handle = t->counter != NULL ? t->counter->handle : NULL;
+    lua_getiuservalue(L, 1, 1);
+    ct__lua_counter *counter = ct__lua_to_counter(L, -1);
+    ct_counter *handle = counter != NULL && counter == t->counter ? counter->handle : NULL;
+    lua_pop(L, 1);
     if (t->running && handle != NULL) {
         int64_t duration_ns = ct_leave(handle, &t->call, outcome);
         if (!t->counter->plain && duration_ns >= 0) ct__lua_trace_increment(L, handle, duration_ns);

@@ -26,6 +26,7 @@ typedef struct message {
 
 /* call_trace(message), in protected mode */
 static int call_trace(lua_State *L) {
+    if (!lua_islightuserdata(L, 1)) return 0; /* a hook has got hold of this function */
     const message *told = lua_touserdata(L, 1);
     lua_rawgetp(L, LUA_REGISTRYINDEX, &trace_key);
     int function = lua_gettop(L);
@@ -106,6 +107,8 @@ static const char *field_name(lua_State *L) { return lua_type(L, 2) == LUA_TSTRI
 
 /* __newindex(module, name, value): any other field is an ordinary one. */
 static int set_field(lua_State *L) {
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_settop(L, 3);
     const char *name = field_name(L);
     if (strcmp(name, "trace") == 0)
         set_function(L, 3);

@@ -138,3 +138,100 @@ describe("several states", function()
             assert(counter.calls == 2 and counter.in_flight == 0, counter.calls)]], { host = host })
     end)
 end)
+
+describe("the debug library", function()
+    -- In a child, since what is guarded against is a crash.
+    it("puts no wrong value in the place of a token, a gate or a counter", function()
+        child.check [[
+            local codetimer = require "codetimer"
+            local values = { 5, "text", ("x"):rep(96), {}, io.stdout, print, true, coroutine.create(print),
+                setmetatable({}, { __gc = function() end }), codetimer.timer("other"), n = 10 }
+            local wrapped, gate
+            local function make()
+                wrapped = codetimer.measured(function(n) return n == 0 and 0 or 1 + wrapped(n - 1) end, "hostile")
+                gate = select(2, debug.getupvalue(wrapped, 1))
+            end
+            local function use()
+                assert(wrapped(3) == 3)
+                assert(coroutine.wrap(wrapped)(3) == 3)
+                collectgarbage()
+                assert(wrapped(0) == 0)
+            end
+            make()
+            local mt = debug.getmetatable(gate())
+            for _, name in ipairs { "__close", "__gc" } do
+                assert(not pcall(mt[name]))
+                for i = 1, values.n do
+                    local ok, message = pcall(mt[name], values[i])
+                    assert(not ok and message:find("token of a measured function"), message)
+                end
+            end
+            for upvalue = 1, 3 do
+                for i = 0, values.n do
+                    make()
+                    use()
+                    debug.setupvalue(gate, upvalue, values[i])
+                    use()
+                end
+            end
+            for place = 1, 3 do
+                for i = 0, values.n do
+                    make()
+                    wrapped(3)
+                    local token <close> = gate()
+                    debug.setuservalue(token, values[i], place)
+                    use()
+                end
+            end
+            for _, value in ipairs { gate(), values[10] } do -- of another gate, and not a token
+                make()
+                debug.setupvalue(gate, 1, value)
+                debug.setupvalue(gate, 2, value)
+                use()
+            end
+            assert(codetimer.counters("hostile").in_flight >= 0)]]
+    end)
+
+    it("takes nothing away from a timer or a sample", function()
+        child.check [[
+            local codetimer = require "codetimer"
+            for _, value in ipairs { false, 5, io.stdout, codetimer.timer("other"), codetimer.timer("x").counter } do
+                local timer, sample = codetimer.timer("t"), codetimer.timer("t").counter:sample()
+                debug.setuservalue(timer, value, 1)
+                debug.setuservalue(sample, value, 1)
+                collectgarbage()
+                timer:stop()
+                assert(sample.key == nil or sample.key == value)
+                assert(sample.calls >= 0 and sample.category == nil and sample.member == nil)
+            end]]
+    end)
+
+    it("finds no function in the registry that believes what it is given", function()
+        child.check [[
+            local codetimer = require "codetimer"
+            codetimer.time("", 10, function() collectgarbage() end)
+            codetimer.measured(print, "registry")
+            codetimer.trace = function() end
+            local values = { 5, "text", {}, io.stdout, codetimer.timer("t"), codetimer.timer("t").counter }
+            local functions = {}
+            local function take(mt)
+                for name, value in pairs(type(mt) == "table" and mt or {}) do
+                    if type(value) == "function" and tostring(name):find("^__") then functions[value] = name end
+                end
+            end
+            for key, value in pairs(debug.getregistry()) do
+                if key ~= 2 and (type(key) == "userdata" or tostring(key):find("^codetimer")) then
+                    take(value)
+                    take(debug.getmetatable(value))
+                end
+            end
+            local called = 0
+            for f in pairs(functions) do
+                called = called + 1
+                for i = 0, #values do pcall(f, values[i]) pcall(f, values[i], values[i]) end
+                pcall(f)
+            end
+            assert(called > 10, called)
+            codetimer.time("", 10, function() collectgarbage() end)]]
+    end)
+end)
