@@ -2,13 +2,15 @@
  *
  * timer.c: timer(name), a counter around any stretch of code. A timer runs from its making to its stop, which is its
  * method, the end of its block (as a to-be-closed variable), or the collector's finding it forgotten: that is
- * cancelled.
+ * cancelled. Where there is no memory for one, all get the same timer, which measures nothing.
  */
 #include "counters.h"
 
 #include <string.h>
 
 #define TIMER_TYPE "codetimer.Timer"
+
+static const char unmeasured_key = 0; /* the timer that measures nothing */
 
 typedef struct timer {
     ct__lua_counter *counter; /* kept alive by the user value, as long as that is it; NULL: nothing is measured */
@@ -60,27 +62,46 @@ static int timer_index(lua_State *L) {
     return 1;
 }
 
-/* timer(name [, category]), timer{name=, category=, help=} */
-int ct__lua_timer(lua_State *L) {
+/* make(name, category, help) returns the timer, not yet running, or the status that stands against it. */
+static int make_timer(lua_State *L) {
     ct__lua_names names;
-    lua_settop(L, 2);
-    ct__lua_check_names(L, 1, 1);
-    if (lua_isnil(L, 1)) luaL_argerror(L, 1, "a timer needs a name");
     timer *t = lua_newuserdatauv(L, sizeof *t, 1);
     *t = (timer){0};
     ct__lua_get_names(L, 1, &names);
     int status = ct__lua_open_counter(L, &names);
-    if (status == CT_EINVAL) return ct__lua_refuse_name(L, 1, names.member);
-    if (status >= 0) {
-        t->counter = lua_touserdata(L, -1);
-        lua_setiuservalue(L, -2, 1);
-        if (status == CT_OK) ct__lua_trace_opened(L, status, t->counter->handle);
-    } else
-        ct__lua_trace_refused(L, status, names.member);
+    if (status < 0) {
+        lua_pushinteger(L, status);
+        return 1;
+    }
+    t->counter = ct__lua_to_counter(L, -1);
+    lua_setiuservalue(L, -2, 1);
     luaL_setmetatable(L, TIMER_TYPE); /* after the counter: finalizers run in reverse order, its last call counts */
-    if (t->counter == NULL) return 1;
+    if (status == CT_OK) ct__lua_trace_opened(L, status, t->counter->handle);
+    return 1;
+}
+
+static int start_timer(lua_State *L) {
+    timer *t = lua_touserdata(L, -1);
     t->running = 1;
     ct_enter(t->counter->handle, &t->call);
+    return 1;
+}
+
+/* timer(name [, category]), timer{name=, category=, help=} */
+int ct__lua_timer(lua_State *L) {
+    enum { NAME = 1, HELP = 3 };
+    lua_settop(L, 2);
+    ct__lua_check_names(L, 1, NAME);
+    if (lua_isnil(L, NAME)) luaL_argerror(L, 1, "a timer needs a name");
+    lua_pushcfunction(L, make_timer);
+    for (int i = NAME; i <= HELP; i++) lua_pushvalue(L, i);
+    int status = lua_pcall(L, HELP, 1, 0);
+    if (status != LUA_OK && status != LUA_ERRMEM) return lua_error(L);
+    if (status == LUA_OK && lua_isuserdata(L, -1)) return start_timer(L);
+    status = status == LUA_OK ? (int)lua_tointeger(L, -1) : CT_ENOMEM;
+    if (status == CT_EINVAL) return ct__lua_refuse_name(L, 1, lua_tostring(L, NAME));
+    ct__lua_trace_refused(L, status, lua_tostring(L, NAME));
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &unmeasured_key);
     return 1;
 }
 
@@ -88,4 +109,11 @@ void ct__lua_timer_open(lua_State *L) {
     static const luaL_Reg functions[] = {
         {"__index", timer_index}, {"__close", timer_close}, {"__gc", timer_gc}, {NULL, NULL}};
     ct__lua_new_type(L, TIMER_TYPE, functions);
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &unmeasured_key) == LUA_TNIL) {
+        timer *t = lua_newuserdatauv(L, sizeof *t, 1);
+        *t = (timer){0};
+        luaL_setmetatable(L, TIMER_TYPE);
+        lua_rawsetp(L, LUA_REGISTRYINDEX, &unmeasured_key);
+    }
+    lua_pop(L, 1);
 }

@@ -137,6 +137,34 @@ describe("several states", function()
             local counter = codetimer.counters("deep")
             assert(counter.calls == 2 and counter.in_flight == 0, counter.calls)]], { host = host })
     end)
+
+    it("short of memory time unmeasured", function()
+        child.check([[
+            local codetimer = require "codetimer"
+            local options = { name = "short.table", category = "short", help = "help" }
+            codetimer.timer("warm"):stop()
+            codetimer.timer({ name = "warm", category = "warm", help = "help" }):stop()
+            collectgarbage("stop")
+            local timers, measured, unmeasured = {}, 0, 0
+            local function use(what, k)
+                fail_after(k)
+                local ok, timer = pcall(codetimer.timer, what)
+                if ok then timer:stop() end
+                fail_after(nil)
+                assert(ok, timer)
+                timer:stop()
+                if timer.counter then measured = measured + 1 else unmeasured = unmeasured + 1 end
+            end
+            use("short.text", 1000) -- so that Lua itself needs no memory
+            for k = 0, 30 do
+                use("short.text", k)
+                use(options, k)
+            end
+            assert(measured > 20 and unmeasured > 3, unmeasured)
+            local counter = codetimer.counters("short.text")
+            assert(counter.in_flight == 0 and counter.calls + codetimer.counters("short/short.table").calls == measured)
+            do local block <close> = codetimer.timer("short.text") end]], { host = host })
+    end)
 end)
 
 describe("the debug library", function()
