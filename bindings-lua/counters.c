@@ -63,17 +63,27 @@ static ct__lua_counter *new_counter(lua_State *L, ct__lua_counters *owner) {
 
 /* ---- the writer ---- */
 
-/* Globals may have metamethods that refuse unknown names, hence raw access. */
-void ct__lua_push_program(lua_State *L) {
+/* Pushes arg[i], or nil. Globals may have metamethods that refuse unknown names, hence raw access. */
+static void push_argument(lua_State *L, lua_Integer i) {
     int top = lua_gettop(L);
     lua_pushglobaltable(L);
     lua_pushliteral(L, "arg");
-    if (lua_rawget(L, -2) != LUA_TTABLE || lua_rawgeti(L, -1, 0) != LUA_TSTRING) lua_pushnil(L);
+    if (lua_rawget(L, -2) != LUA_TTABLE || lua_rawgeti(L, -1, i) != LUA_TSTRING) lua_pushnil(L);
     lua_replace(L, top + 1);
     lua_settop(L, top + 1);
 }
 
-/* Its script is the stem of arg[0]. */
+void ct__lua_push_program(lua_State *L) { push_argument(L, 0); }
+
+/* Where arg[-1] is nil no script was started: arg[0] is the interpreter then. */
+static int is_interpreter(lua_State *L, const char *stem) {
+    push_argument(L, -1);
+    int without_script = lua_isnil(L, -1);
+    lua_pop(L, 1);
+    return without_script && strncmp(stem, "lua", 3) == 0 && stem[3 + strspn(stem + 3, "0123456789.-")] == '\0';
+}
+
+/* Its script is the stem of arg[0]; "lua" where that is lua5.4 or another version of it, started without a script. */
 static int open_writer(lua_State *L, ct__lua_counters *counters) {
     const char *script = NULL;
     if (counters->closed) return CT_ENOMEM;
@@ -83,6 +93,7 @@ static int open_writer(lua_State *L, ct__lua_counters *counters) {
     if (!lua_isnil(L, -1)) {
         ct__lua_push_stem(L, lua_tostring(L, -1));
         script = lua_tostring(L, -1);
+        if (is_interpreter(L, script)) script = "lua";
     }
     int status = ct_writer_open(script, &counters->writer);
     if (status == CT_EINVAL) status = ct_writer_open(NULL, &counters->writer);

@@ -53,6 +53,15 @@ describe("a name", function()
         end
     end)
 
+    it("without a dot belongs to \"lua\" where there is no script, whatever the version of Lua", function()
+        local code = [[local codetimer = require "codetimer"; codetimer.measured(print, "bare")
+            print((next(codetimer.counters())))]]
+        local pipe = assert(io.popen(("%s -e '%s'"):format(child.interpreter(), code)))
+        local key = pipe:read("a")
+        pipe:close()
+        assert.equal("lua/bare\n", key)
+    end)
+
     it("without a dot belongs to the script", function()
         assert.equal("main/plain\n", child.check([[
             local codetimer = require "codetimer"
