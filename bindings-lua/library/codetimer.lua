@@ -137,7 +137,8 @@ function codetimer.last_result() end
 ---                        time, so there is no active_ns
 ---@field average_ns number? nil without calls, as min_ns and max_ns
 ---@field errors integer calls that an error ended
----@field cancelled integer calls that will never end: their coroutine or state was closed, or lost
+---@field cancelled integer calls that will never end: their coroutine or state was closed, or lost; that is also how
+---                        an error shows that kills a coroutine under coroutine.resume, see measured
 ---@field min_ns integer?
 ---@field max_ns integer?
 ---@field in_flight integer calls under way
@@ -191,11 +192,17 @@ function Counter:remove() end
 
 ---@class codetimer.Names
 ---@field name? string the member
----@field category? string default: what is before the first dot of the name, else the stem of the script; no "/"
+---@field category? string default: what is before the first dot of the name, else the stem of the script ("lua" where
+---                           the interpreter was started without one, as by -e); no "/"
 ---@field help? string a sentence for readers
 
 ---A function that does what fn does and counts its calls: how often, how long, how they ended. It may yield and
 ---recurse. Its time includes calls of other measured functions, and each level of a recursion counts.
+---
+---What differs from fn: level 2 of error("x", 2) in fn is the wrapper, so the position that it gives is codetimer's;
+---that of the caller is level 3. A call of fn in tail position keeps a level of the stack, so `return fn()` without end
+---overflows it. An error in a coroutine that dies under coroutine.resume is counted when the coroutine is closed, as an
+---error, or when the collector takes it, as cancelled: Lua gives no other sign of it. coroutine.wrap closes it at once.
 ---
 ---Without a name it is called after the place of its definition, "<file>:<line>"; functions of C, callable values and
 ---functions whose code was a string need a name. The same key is the same counter. A measured function is returned as
