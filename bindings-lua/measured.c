@@ -49,8 +49,7 @@ static const char unusual = 0; /* its address is no frame: what has it ends by t
 
 /* ---- the usual way: the gate's own token, in the main thread, and a return ---- */
 
-/* The token at "index", or NULL. The mark is in memory of ours if the size is right and it is a userdata; nothing in Lua
- * writes there. */
+/* The token at "index", or NULL: where the size is right there is room for a mark, and nothing in Lua writes one. */
 static inline token *to_token(lua_State *L, int index) {
     if (lua_rawlen(L, index) != sizeof(token)) return NULL;
     token *t = lua_touserdata(L, index);

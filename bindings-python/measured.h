@@ -39,8 +39,8 @@ PyObject *ctpy_measured_new(ctpy_state *state, PyObject *wrapped, ct_counter *co
 PyObject *ctpy_compare_wrapped(PyObject *object, PyObject *other, int operation);
 Py_hash_t ctpy_hash_wrapped(PyObject *object);
 
-/* The type for a stand-in of "wrapped": measured_types[which], made by "spec", or the same with the special methods that
- * "wrapped" has. Borrowed; NULL with an exception. */
+/* The type for a stand-in of "wrapped": measured_types[which], made by "spec", or the same with the special methods
+ * that "wrapped" has. Borrowed; NULL with an exception. */
 PyTypeObject *ctpy_special_type(ctpy_state *state, int which, const PyType_Spec *spec, PyObject *wrapped);
 
 /* ---- naming.c ---- */
