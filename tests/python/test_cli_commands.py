@@ -52,6 +52,7 @@ def test_usage(folder):
     for arguments in (["--help"], ["watch", "--help"], ["members", "--help"]):
         run = command(folder, *arguments)
         assert run.returncode == 0 and "usage: codetimer" in run.stdout and not run.stderr
+        assert "%%" not in run.stdout
     assert "exit codes: 0 done; 1 nothing found" in command(folder, "--help").stdout
     assert command(folder, "--version").stdout == f"codetimer {codetimer.__version__}\n"
 
@@ -117,6 +118,22 @@ def test_interrupted(running, folder):
         assert watching.wait(30) == 130 and watching.stderr.read() == ""
 
 
+def test_interrupted_while_it_starts(folder, tmp_path):
+    """Also in the middle of its imports."""
+    for name in ("argparse", "codetimer.cli"):
+        code = f"""
+import sys
+class Interrupts:
+    def find_spec(self, name, path=None, target=None):
+        if name == {name!r}: raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupts())
+from codetimer.__main__ import main
+sys.exit(main())
+"""
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment(folder), timeout=60)
+        assert (run.returncode, run.stdout, run.stderr) == (130, b"", b""), name
+
+
 # ---- list ----
 
 
@@ -156,6 +173,13 @@ def test_list_a_process(running, folder):
     assert document["members"] == "*;!*.quick" and document["segments"][0]["pid"] == running.pid
     run = command(folder, "list", str(2**31 - 1))
     assert run.returncode == 1 and "publishes no counters" in run.stderr
+
+
+def test_list_shortens_a_huge_members_list(running, folder):
+    command(folder, "members", str(running.pid), ";".join(f"shop.{number}" for number in range(5000)))
+    run = command(folder, "list", str(running.pid))
+    line = next(line for line in run.stdout.splitlines() if line.startswith("members list: shop.0;shop.1;"))
+    assert "… (48,889 characters; codetimer members shows all)" in line and len(line) < 300
 
 
 def test_names_cannot_disturb_the_terminal(folder):
@@ -305,7 +329,13 @@ def test_members(running, folder):
         (["members", "{pid}", "x" * 70_000], 2, "65,536"),
         (["enable", "2147483647", "*"], 1, "publishes no counters"),
         (["members", "2147483647"], 1, "publishes no counters"),
-        (["enable", "0", "*"], 1, "pid must be"),
+        (["enable", "0", "*"], 2, "'0' is no process id"),
+        (["list", "-1"], 2, "'-1' is no process id"),
+        (["list", "1" * 20], 2, "is no process id"),
+        (["watch", "*/*/rate", "--pid", "x"], 2, "is no process id"),
+        (["list", "--dir", ""], 2, "the name of the folder is empty"),
+        (["enable", "{pid}", ""], 2, "enable needs a pattern"),
+        (["disable", "{pid}", " ;"], 2, "disable needs a pattern"),
         (["reap", "{pid}"], 1, "nothing to reap"),
     ],
 )

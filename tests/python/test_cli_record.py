@@ -155,13 +155,14 @@ def test_tables_of_sqlite(folder, tmp_path):
     database.close()
 
 
-def test_csv_is_quoted(folder, tmp_path):
-    name = 'a,"b"\nc;é'
+@pytest.mark.parametrize("name", ['a,"b"\nc;é', "a\rb", "\r\n"])
+def test_csv_is_quoted(folder, tmp_path, name):
+    category = "xy" if "\r" in name else "x,y"
     code = f"""
 import codetimer, time
 print("ready", flush=True)
 while True:
-    with codetimer.timer({name!r}, category="x,y"):
+    with codetimer.timer({name!r}, category={category!r}):
         time.sleep(0.01)
 """
     file = tmp_path / "a.csv"
@@ -171,9 +172,9 @@ while True:
             run(folder, "record", "*/*/calls", "--to", file, "--rate", "0.1", "--duration", "0.2")
     with open(file, newline="", encoding="utf-8") as text:
         rows = list(csv.DictReader(text))
-    assert [row["key"] for row in rows] == [f"x,y/{name}"] * 4
+    assert [row["key"] for row in rows] == [f"{category}/{name}"] * 4
     assert [row["run"] for row in rows] == ["1", "1", "2", "2"]
-    assert {row["key"] for row in values(folder, file)} == {f"x,y/{name}"}
+    assert {row["key"] for row in values(folder, file)} == {f"{category}/{name}"}
 
 
 # ---- going on ----
@@ -280,6 +281,11 @@ def test_two_recorders_of_one_csv(folder, tmp_path):
         result = run(folder, "record", "*/*/calls", "--to", file, "--duration", "0.1")
         assert result.returncode == 1
         assert "another recorder" in result.stderr
+
+
+def test_no_counter_that_matches(folder, file):
+    result = run(folder, "record", "*/*/calls", "--to", file, "--rate", "0.1", "--duration", "0.2")
+    assert result.returncode == 1 and result.stdout == "" and "no counter matched" in result.stderr
 
 
 # ---- how it ends ----

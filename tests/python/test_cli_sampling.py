@@ -11,7 +11,7 @@ from pathlib import Path
 import codetimer
 import pytest
 from codetimer.cli import paths
-from codetimer.cli.sampling import Sampler, make_row
+from codetimer.cli.sampling import Sampler, _Watched, make_row
 from live import program, wait_until
 
 WINDOW = ("rate", "average_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns", "share")
@@ -83,6 +83,28 @@ def test_a_busy_writer_has_no_window(counter):
     counter.record(1000)
     row = make_row(PROCESS, counter.sample(), before, busy=True)
     assert row.busy and row.window_calls is None and row.average_ns is None
+
+
+def test_a_counter_that_could_never_be_read_has_no_row(counter):
+    counter.record(1000)
+
+    class View:
+        def __init__(self):
+            self.process, self.busy = PROCESS, frozenset([counter.key])
+            self.counters = {counter.key: codetimer.CounterInfo((counter.key, True, ""))}
+
+        def sample(self):
+            return {counter.key: counter.sample()}
+
+    watched = _Watched(View())
+    assert list(watched.sample()) == []
+    watched.view.busy = frozenset()
+    (row,) = watched.sample()
+    assert row.calls == 1 and row.window is None
+    watched.view.busy = frozenset([counter.key])
+    counter.record(1000)
+    (row,) = watched.sample()
+    assert row.busy and row.calls == 1
 
 
 CODE = """

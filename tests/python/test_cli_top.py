@@ -4,8 +4,10 @@ put back however it ends."""
 
 import json
 import os
+import pty
 import re
 import signal
+import subprocess
 import sys
 import textwrap
 import time
@@ -209,6 +211,20 @@ def test_signals_end_it_with_the_terminal_put_back(screen, number, code):
     os.kill(screen.pid, number)
     assert screen.ended() == code
     assert restored(screen)
+
+
+def test_a_terminal_that_is_gone_ends_it(folder, worker):
+    """Also where the signal for it does not come: the reading or the writing fails."""
+    outer, inner = pty.openpty()
+    program = subprocess.Popen(
+        [sys.executable, "-m", "codetimer", "top", "--interval", "0.1"],
+        stdin=inner, stdout=inner, stderr=subprocess.PIPE, env=environment(folder, TERM="xterm"),
+    )  # fmt: skip
+    os.close(inner)
+    with program:
+        assert os.read(outer, 10)
+        os.close(outer)
+        assert (program.wait(20), program.stderr.read()) == (128 + signal.SIGHUP, b"")
 
 
 def test_ctrl_c_on_the_keyboard(screen):

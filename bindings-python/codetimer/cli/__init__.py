@@ -19,7 +19,11 @@ NOTHING = 1  # nothing found, or refused
 USAGE = 2
 INTERRUPTED = 130
 
-EXIT_CODES = "exit codes: 0 done; 1 nothing found, or refused; 2 wrong usage; 130 interrupted"
+EXIT_CODES = (
+    "exit codes: 0 done; 1 nothing found, or refused; 2 wrong usage; 130 ended by Ctrl-C, "
+    "which of record, serve and top is the way to end: 0"
+)
+LARGEST_PID = 2**31 - 1
 
 
 class Command(Protocol):
@@ -79,6 +83,21 @@ def _guarded(arguments: list[str]) -> int:
     except (OSError, ValueError, Refused) as error:
         return _fail(error, NOTHING)
     return code
+
+
+def process_id(text: str) -> int:
+    """The type of arguments that are a PID."""
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= 20 else 0
+    if not 1 <= number <= LARGEST_PID:
+        raise argparse.ArgumentTypeError(f"{text!r} is no process id: a whole number from 1 to {LARGEST_PID}")
+    return number
+
+
+def folder(text: str) -> str:
+    """The type of options that are a folder."""
+    if not text:
+        raise argparse.ArgumentTypeError("the name of the folder is empty; leave --dir out for the usual one")
+    return text
 
 
 def tell(message: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import codetimer
 from codetimer import Members, View
-from codetimer.cli import NOTHING, OK, UsageError, tell
+from codetimer.cli import NOTHING, OK, UsageError, folder, process_id, tell
 from codetimer.cli.text import printable, symbols
 
 PATTERNS = """\
@@ -48,15 +48,15 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         help="delete what ended processes left behind",
         description="Delete the segments of processes that have ended.",
     )
-    reap.add_argument("pid", metavar="PID", nargs="?", type=int, help="only of this process")
-    reap.add_argument("--dir", metavar="FOLDER", help="where to look; else where your processes publish")
+    reap.add_argument("pid", metavar="PID", nargs="?", type=process_id, help="only of this process")
+    reap.add_argument("--dir", metavar="FOLDER", type=folder, help="where to look; else where your processes publish")
     return reap
 
 
 def _add(subparsers: Any, command: str, **words: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = subparsers.add_parser(command, **words)
-    parser.add_argument("pid", metavar="PID", type=int, help="the process")
-    parser.add_argument("--dir", metavar="FOLDER", help="where to look; else where your processes publish")
+    parser.add_argument("pid", metavar="PID", type=process_id, help="the process")
+    parser.add_argument("--dir", metavar="FOLDER", type=folder, help="where to look; else where your processes publish")
     return parser
 
 
@@ -76,6 +76,8 @@ def switch(args: argparse.Namespace) -> int:
     members = parse(args.pattern)
     if any(pattern.text.startswith("!") for pattern in members.patterns):
         raise UsageError(f"{args.command} takes patterns without '!'; codetimer members sets a whole list")
+    if not members.patterns:
+        raise UsageError(f"{args.command} needs a pattern; * stands for all members")
     with codetimer.attach(args.pid, directory=args.dir) as view:
         before = view.counters
         (view.enable if enable else view.disable)(args.pattern)

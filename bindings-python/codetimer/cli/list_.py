@@ -13,20 +13,22 @@ from typing import Any
 
 import codetimer
 from codetimer import Process, Sample, View
-from codetimer.cli import NOTHING, OK, tell
-from codetimer.cli.text import Symbols, cells, count, duration, pad, printable, symbols
+from codetimer.cli import NOTHING, OK, folder, process_id, tell
+from codetimer.cli.text import Symbols, cells, count, cut, duration, pad, printable, symbols
 
 DESCRIPTION = """\
 The processes that publish counters: one line for each segment, also for those that ended processes left behind and for
 files that cannot be read, with the reason. With PID, the counters of that process, also those that are switched off."""
+
+LONGEST_LIST = 200  # characters of a members list that are shown
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "list", help="list processes, or the counters of one", description=DESCRIPTION
     )
-    parser.add_argument("pid", metavar="PID", nargs="?", type=int, help="list the counters of this process")
-    parser.add_argument("--dir", metavar="FOLDER", help="where to look; else where your processes publish")
+    parser.add_argument("pid", metavar="PID", nargs="?", type=process_id, help="list the counters of this process")
+    parser.add_argument("--dir", metavar="FOLDER", type=folder, help="where to look; else where your processes publish")
     parser.add_argument("--json", action="store_true", help="as one JSON document")
     return parser
 
@@ -104,17 +106,20 @@ def _document(view: View, rows: list[tuple[Sample, str]]) -> dict[str, Any]:
         "segments": [_described(process) for process in view.segments],
         "members": view.members,
         "acknowledged": view.acknowledged,
-        "counters": [_counter(sample, help) for sample, help in rows],
+        "counters": [_counter(sample, help, sample.key in view.busy) for sample, help in rows],
     }
 
 
-def _counter(sample: Sample, help: str) -> dict[str, Any]:
-    fields = (
-        "key category member enabled unclean calls errors cancelled total_ns average_ns min_ns max_ns in_flight"
-    ).split()
+def _counter(sample: Sample, help: str, busy: bool) -> dict[str, Any]:
+    """Of a busy one, which this view never saw otherwise, no value is known."""
+    names = ("key", "category", "member", "enabled")
+    fields = "calls errors cancelled total_ns average_ns min_ns max_ns in_flight".split()
     return {
-        **{field: getattr(sample, field) for field in fields},
-        **{f"p{q}_ns": sample.percentile(q) for q in (50, 90, 99)},
+        **{name: getattr(sample, name) for name in names},
+        "busy": busy,
+        "unclean": sample.unclean,
+        **{field: None if busy else getattr(sample, field) for field in fields},
+        **{f"p{q}_ns": None if busy else sample.percentile(q) for q in (50, 90, 99)},
         "help": help,
     }
 
@@ -129,26 +134,41 @@ def _print_counters(view: View, rows: list[tuple[Sample, str]]) -> None:
             + (f"; {printable(note, signs.encoding)}" if note else "")
         )
     members = view.members
-    shown = "none, all is measured" if members is None else printable(members, signs.encoding)
+    shown = "none, all is measured" if members is None else _shortened(printable(members, signs.encoding), signs)
     print(f"members list: {shown}{'' if view.acknowledged else ' (not acknowledged yet)'}")
     header = ("ENABLED", "KEY", "CALLS", "AVERAGE", "P50", "P99", "MAX", "ERRORS", "IN FLIGHT", "HELP")
-    print_table([header, *(_counter_row(sample, help, signs) for sample, help in rows)], right=set(range(2, 9)))
+    busy = view.busy
+    table = [header, *(_counter_row(sample, help, sample.key in busy, signs) for sample, help in rows)]
+    print_table(table, right=set(range(2, 9)))
+    if busy or any(sample.unclean for sample, _ in rows):
+        tell("busy: its writer was in the way; unclean: taken in the middle of an update, one call may be half in")
 
 
-def _counter_row(sample: Sample, help: str, signs: Symbols) -> tuple[str, ...]:
-    def shown(ns: float | None) -> str:
-        return signs.dash if ns is None else duration(ns, signs.micro)
+def _shortened(members: str, signs: Symbols) -> str:
+    if len(members) <= LONGEST_LIST:
+        return members
+    length = f"{count(len(members))} characters; codetimer members shows all"
+    return f"{cut(members, LONGEST_LIST, signs.ellipsis)} ({length})"
 
+
+def _counter_row(sample: Sample, help: str, busy: bool, signs: Symbols) -> tuple[str, ...]:
+    def time(ns: float | None) -> str:
+        return signs.dash if busy or ns is None else duration(ns, signs.micro)
+
+    def number(value: int) -> str:
+        return signs.dash if busy else count(value)
+
+    mark = " (busy)" if busy else " (unclean)" if sample.unclean else ""
     return (
         "yes" if sample.enabled else "no",
-        printable(sample.key, signs.encoding) + (" (unclean)" if sample.unclean else ""),
-        count(sample.calls),
-        shown(sample.average_ns),
-        shown(sample.percentile(50)),
-        shown(sample.percentile(99)),
-        shown(sample.max_ns),
-        count(sample.errors),
-        count(sample.in_flight),
+        printable(sample.key, signs.encoding) + mark,
+        number(sample.calls),
+        time(sample.average_ns),
+        time(sample.percentile(50)),
+        time(sample.percentile(99)),
+        time(sample.max_ns),
+        number(sample.errors),
+        number(sample.in_flight),
         printable(help, signs.encoding),
     )
 

@@ -168,6 +168,7 @@ def _facts(snapshot: Snapshot, left_out: int) -> list[Metric]:
         labels = (label(each.program or ""), str(each.pid))
         up[labels] = max(up.get(labels, 0), float(each.state == "live"))
         refused[labels] = refused.get(labels, 0) + (each.refused or 0)
+    busy, unclean = sum(row.busy for row in snapshot.rows), sum(row.unclean for row in snapshot.rows)
     names = ["program", "pid"]
     refusals = CounterMetricFamily("codetimer_refused_counters", "Counters that could not be made.", labels=names)
     for labels, number in refused.items():
@@ -176,6 +177,8 @@ def _facts(snapshot: Snapshot, left_out: int) -> list[Metric]:
         _gauge("codetimer_up", "1: the process runs; 0: it has ended, and was not reaped.", names, list(up.items())),
         refusals,
         _gauge("codetimer_reader_up", "1: the counters could be read.", [], [([], 1)]),
+        _gauge("codetimer_busy_counters", "Counters with older values: their writer was in the way.", [], [([], busy)]),
+        _gauge("codetimer_unclean_counters", "Counters in which one call may be half in.", [], [([], unclean)]),
         _gauge("codetimer_unusable_segments", "Segments that cannot be read.", [], [([], len(snapshot.problems))]),
         _gauge("codetimer_left_out_counters", "Counters beyond the limit of serve.", [], [([], left_out)]),
     ]

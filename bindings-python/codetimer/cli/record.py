@@ -14,7 +14,7 @@ from typing import Any
 
 import codetimer
 from codetimer import Sample
-from codetimer.cli import NOTHING, OK, UsageError, paths, tell
+from codetimer.cli import NOTHING, OK, UsageError, folder, paths, tell
 from codetimer.cli.ending import Ending
 from codetimer.cli.sampling import Row, Sampler
 from codetimer.cli.store import FAILURES, Reading, Store, Subject, open_store
@@ -30,7 +30,7 @@ Ctrl-C ends the recording. `codetimer show FILE` reads it back."""
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = subparsers.add_parser(
-        "record", help="record counters to a file", description=DESCRIPTION.replace("%", "%%"), epilog=EPILOG
+        "record", help="record counters to a file", description=DESCRIPTION, epilog=EPILOG
     )
     parser.add_argument("paths", metavar="PATH", nargs="+", help="what to record")
     parser.add_argument("--to", metavar="FILE", required=True, help="where to")
@@ -38,7 +38,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("--duration", metavar="S", type=_duration, help="end after so many seconds")
     parser.add_argument("--flush", metavar="S", type=seconds, default=1.0, help="seconds between writes (1)")
     parser.add_argument("--size-limit", metavar="BYTES", type=_size, help="end when the file is so large; k, M, G")
-    parser.add_argument("--dir", metavar="FOLDER", help="where to look; else where your processes publish")
+    parser.add_argument("--dir", metavar="FOLDER", type=folder, help="where to look; else where your processes publish")
     return parser
 
 
@@ -82,6 +82,9 @@ class Recorder:
                 tell(f"cannot write to {self._args.to}: {error}; it holds the {self._flushed} values flushed before")
                 return NOTHING
         display.clear()
+        if not self._flushed:
+            tell(f"{self._args.to}: no counter matched{reason}; codetimer list shows the processes and their counters")
+            return NOTHING
         values = f"{self._flushed} values of {len(self._subjects)} counters"
         print(f"{self._args.to}: {values} in {self._looks} intervals, run {self._store.run}{reason}")
         return OK

@@ -99,7 +99,10 @@ class _Watched:
             return  # damaged since it was opened
         for key in sorted(samples):
             before = self.samples.get(key)
-            if key in busy and before is not None:
+            if key in busy and before is None:
+                del samples[key]  # nothing is known of it yet: it has no row, and is new when it can be read
+                continue
+            if before is not None and key in busy:
                 samples[key] = before
             yield make_row(process, samples[key], before, busy=key in busy, help=self.help.get(key, ""))
         self.samples = samples

@@ -8,7 +8,7 @@ import contextlib
 import re
 from typing import Any
 
-from codetimer.cli import OK, Refused, UsageError, tell
+from codetimer.cli import OK, Refused, UsageError, folder, tell
 from codetimer.cli.ending import Ending
 from codetimer.cli.sampling import Sampler
 
@@ -26,7 +26,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("address", metavar="[HOST:]PORT", help="where to listen; HOST: 127.0.0.1, PORT 0: any free")
     parser.add_argument("--by", choices=("process", "program"), default="process", help="what makes series (process)")
     parser.add_argument("--limit", metavar="N", type=_limit, default=1000, help="counters exported at most (1000)")
-    parser.add_argument("--dir", metavar="FOLDER", help="where to look; else where your processes publish")
+    parser.add_argument("--dir", metavar="FOLDER", type=folder, help="where to look; else where your processes publish")
     return parser
 
 

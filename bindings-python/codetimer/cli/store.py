@@ -283,8 +283,12 @@ class CsvStore:
 
 
 def _csv_lines(rows: Sequence[Sequence[object]]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
+    """A reader takes a carriage return for the end of a row unless it is quoted, which older writers leave out."""
+    text = io.StringIO(newline="")
+    plain = csv.writer(text, lineterminator="\n")
+    quoted = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    for row in rows:
+        (quoted if any("\r" in str(each) for each in row) else plain).writerow(row)
     return text.getvalue().encode()
 
 
@@ -302,7 +306,7 @@ def _complete_csv(descriptor: int) -> tuple[int, int]:
             row += line
             if quotes % 2 == 0 and line.endswith(b"\n"):
                 end, last, row = position, row, b""
-    run = last.partition(b",")[0]
+    run = last.partition(b",")[0].strip(b'"')
     return end, int(run) + 1 if run.isdigit() else 1
 
 

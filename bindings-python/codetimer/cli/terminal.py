@@ -10,6 +10,7 @@ Ctrl-C and Ctrl-Z stay signals. All of this happens in the main thread; signals 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import select
 import signal
@@ -24,6 +25,7 @@ from typing import Any
 ENTER = "\x1b[?1049h\x1b[?25l\x1b[2J"  # the second screen, no cursor, cleared
 LEAVE = "\x1b[0m\x1b[?25h\x1b[?1049l"
 ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+HUNG_UP = 128 + signal.SIGHUP
 KEYS = {
     "\x1b[A": "up", "\x1bOA": "up", "\x1b[B": "down", "\x1bOB": "down", "\x1b[5~": "page up", "\x1b[6~": "page down",
     "\x1b[H": "home", "\x1bOH": "home", "\x1b[1~": "home", "\x1b[F": "end", "\x1bOF": "end", "\x1b[4~": "end",
@@ -92,12 +94,12 @@ class Terminal:
             changes.append(f"\x1b[{len(lines) + 1};1H\x1b[J")
         self._frame = list(lines)
         if changes:
-            self._write("".join(changes))
+            self._show("".join(changes))
 
     def redraw(self) -> None:
         """Draw everything the next time: nobody knows what is on the screen."""
         self._frame = []
-        self._write("\x1b[0m\x1b[2J")
+        self._show("\x1b[0m\x1b[2J")
 
     def keys(self, until: float) -> list[str]:
         """The next keys: a character each, or a name like "up". Nothing at time.monotonic() = until, or on a resize."""
@@ -130,7 +132,7 @@ class Terminal:
                 self._saved = termios.tcgetattr(self._input)
             tty.setcbreak(self._input, termios.TCSADRAIN)
         self._frame = []
-        self._write(ENTER)
+        self._show(ENTER)
 
     def _give_back(self) -> None:
         """Must not fail: the terminal may be gone."""
@@ -182,6 +184,12 @@ class Terminal:
 
     # ---- bytes ----
 
+    def _show(self, text: str) -> None:
+        try:
+            self._write(text)
+        except OSError as error:
+            raise _hung_up(error) from None
+
     def _write(self, text: str) -> None:
         data = text.encode(sys.stdout.encoding or "ascii", "backslashreplace")
         while data:
@@ -191,9 +199,12 @@ class Terminal:
                 select.select([], [self._output], [], 1)
 
     def _read(self, descriptor: int) -> list[str]:
-        data = os.read(descriptor, 1024)
-        if not data:  # hung up
-            raise SystemExit(128 + signal.SIGHUP)
+        try:
+            data = os.read(descriptor, 1024)
+        except OSError as error:
+            raise _hung_up(error) from None
+        if not data:
+            raise SystemExit(HUNG_UP)
         text = data.decode(errors="ignore")
         keys = []
         while text:
@@ -202,6 +213,11 @@ class Terminal:
             keys.append(KEYS[key] if key is not None else text[:size] if size == 1 else "unknown")
             text = text[size:]
         return ["escape" if key == "\x1b" else key for key in keys]
+
+
+def _hung_up(error: OSError) -> BaseException:
+    """What to raise: a terminal that is gone ends the program as its signal does, which may come later or never."""
+    return SystemExit(HUNG_UP) if error.errno in (errno.EIO, errno.ENXIO) else error
 
 
 def _sequence(text: str) -> int:

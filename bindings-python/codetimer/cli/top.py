@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from codetimer import Process
-from codetimer.cli import NOTHING, OK, UsageError, paths, tell
+from codetimer.cli import NOTHING, OK, UsageError, folder, paths, process_id, tell
 from codetimer.cli.sampling import Row, Sampler, Snapshot
 from codetimer.cli.table import (
     BY_DIGIT,
@@ -46,9 +46,11 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     )
     parser.add_argument("paths", metavar="PATH", nargs="*", help="only these: category/member, with * and ?")
     parser.add_argument("--interval", metavar="S", type=seconds, default=1.0, help="seconds between looks (1)")
-    parser.add_argument("--pid", type=int, action="append", help="only this process; may be repeated")
+    parser.add_argument(
+        "--pid", metavar="PID", type=process_id, action="append", help="only this process; may be repeated"
+    )
     parser.add_argument("--json", action="store_true", help="one interval as JSON")
-    parser.add_argument("--dir", metavar="FOLDER", help="where to look; else where your processes publish")
+    parser.add_argument("--dir", metavar="FOLDER", type=folder, help="where to look; else where your processes publish")
     return parser
 
 

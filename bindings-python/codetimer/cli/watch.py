@@ -15,7 +15,7 @@ import time
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
-from codetimer.cli import NOTHING, OK, UsageError, paths, tell
+from codetimer.cli import NOTHING, OK, UsageError, folder, paths, process_id, tell
 from codetimer.cli.sampling import Row, Sampler, Snapshot
 from codetimer.cli.text import printable, symbols
 
@@ -48,14 +48,16 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         "watch",
         help="print values of counters, one line per interval",
         description=DESCRIPTION,
-        epilog=f"counters:\n{counters}".replace("%", "%%"),
+        epilog=f"counters:\n{counters}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("paths", metavar="PATH", nargs="+", help="what to print")
     parser.add_argument("--interval", metavar="S", type=float, default=1.0, help="seconds between lines (1)")
     parser.add_argument("--count", metavar="N", type=int, help="end after so many lines")
-    parser.add_argument("--pid", type=int, action="append", help="only of this process; may be repeated")
-    parser.add_argument("--dir", metavar="FOLDER", help="where to look; else where your processes publish")
+    parser.add_argument(
+        "--pid", metavar="PID", type=process_id, action="append", help="only of this process; may be repeated"
+    )
+    parser.add_argument("--dir", metavar="FOLDER", type=folder, help="where to look; else where your processes publish")
     parser.add_argument("--json", action="store_true", help="each line as a JSON object")
     return parser
 
@@ -128,6 +130,8 @@ class JsonLines:
                 "path": cell.path,
                 "unit": cell.unit or None,
                 "value": _value(cell, rows),
+                "busy": cell in rows and rows[cell].busy,
+                "unclean": cell in rows and rows[cell].unclean,
             }
             for cell in columns
         ]
@@ -135,8 +139,17 @@ class JsonLines:
 
 
 def _value(cell: Cell, rows: dict[Cell, Row]) -> float | int | None:
+    """None also where the writer was in the way: what is known is of an earlier interval."""
     row = rows.get(cell)
-    return paths.value(row, cell.counter) if row is not None else None
+    return paths.value(row, cell.counter) if row is not None and not row.busy else None
+
+
+def _tell_unclean(rows: dict[Cell, Row], told: set[tuple[int, str]]) -> None:
+    """Once for each counter: its column looks like any other."""
+    for cell, row in rows.items():
+        if row.unclean and (cell.pid, cell.key) not in told:
+            told.add((cell.pid, cell.key))
+            tell(f"{cell.pid} {printable(cell.key)}: taken in the middle of an update, one call may be half in")
 
 
 def watch(
@@ -144,6 +157,7 @@ def watch(
 ) -> int:
     """Print lines until "count" of them are there, or nothing is left to watch."""
     columns: list[Cell] = []
+    told: set[tuple[int, str]] = set()
     due, printed = time.monotonic(), 0
     while count is None or printed < count:
         due += interval
@@ -152,6 +166,7 @@ def watch(
         if not rows:
             tell("the processes that were watched have ended")
             return OK
+        _tell_unclean(rows, told)
         new = [cell for cell in rows if cell not in columns]
         if new:
             columns += new
