@@ -36,13 +36,18 @@ judge_failure(void) {
     return raised != NULL ? ctpy_judge(raised) : CT_FAILED;
 }
 
-static inline PyObject *finish(measured_object *self, const ct_token *token, PyObject *result) {
+static inline void leave(measured_object *self, const ct_token *token, PyObject *result) {
     int outcome = result != NULL ? CT_RETURNED : judge_failure();
     if (self->state->trace_increments) {
         ctpy_leave_traced(self->state, self->counter, token, outcome);
     } else {
         ct_leave(self->counter, token, outcome);
     }
+}
+
+/* An even state: switched off, nothing to leave. */
+static inline PyObject *finish(measured_object *self, const ct_token *token, PyObject *result) {
+    if (token->state % 2 == 1) leave(self, token, result);
     Py_DECREF(self);
     return result;
 }

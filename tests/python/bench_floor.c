@@ -26,15 +26,22 @@ static PyObject *pass_on(PyObject *callable, PyObject *const *args, size_t count
     return result;
 }
 
+/* Nothing at all around the call: the floor of a counter that is switched off. */
+static PyObject *pass_silently(PyObject *callable, PyObject *const *args, size_t count, PyObject *names) {
+    floor_object *self = (floor_object *)callable;
+    return self->call(self->wrapped, args, count, names);
+}
+
 static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     (void)kwargs;
     PyObject *wrapped;
-    if (!PyArg_ParseTuple(args, "O:Floor", &wrapped)) return NULL;
+    int silent = 0;
+    if (!PyArg_ParseTuple(args, "O|p:Floor", &wrapped, &silent)) return NULL;
     vectorcallfunc call = PyVectorcall_Function(wrapped);
     if (call == NULL) return PyErr_Format(PyExc_TypeError, "%R has no vectorcall", wrapped);
     floor_object *self = (floor_object *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
-    self->vectorcall = pass_on;
+    self->vectorcall = silent ? pass_silently : pass_on;
     self->wrapped = Py_NewRef(wrapped);
     self->call = call;
     return (PyObject *)self;
