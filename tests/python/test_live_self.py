@@ -18,6 +18,7 @@ say(tuple(codetimer.segment_info()), why())
 codetimer.timer("a.b").counter.record(1)
 say(*codetimer.segment_info(), why())
 say(codetimer.segment_info().reason == codetimer.segment_info()[2], type(codetimer.segment_info()).__name__)
+hear()
 """
 
 
