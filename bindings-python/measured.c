@@ -74,17 +74,15 @@ static PyObject *call_any(PyObject *callable, PyObject *const *args, size_t coun
 
 static void free_measured(PyObject *object);
 
-/* The types cannot be subclassed. */
-static int is_stand_in(PyObject *object) { return Py_TYPE(object)->tp_dealloc == free_measured; }
-
+/* The types cannot be subclassed, so a slot of theirs tells. */
 int ctpy_is_measured(ctpy_state *state, PyObject *object) {
     (void)state;
     if (PyMethod_Check(object)) object = PyMethod_GET_FUNCTION(object);
-    return is_stand_in(object);
+    return Py_TYPE(object)->tp_dealloc == free_measured;
 }
 
 int ctpy_is_measured_object(PyObject *object) {
-    return is_stand_in(object) && Py_TYPE(object)->tp_richcompare == ctpy_compare_wrapped;
+    return Py_TYPE(object)->tp_richcompare == ctpy_compare_wrapped;
 }
 
 PyObject *ctpy_measured_wrapped(PyObject *object) { return ((measured_object *)object)->wrapped; }

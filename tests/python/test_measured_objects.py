@@ -59,7 +59,7 @@ def test_special_methods():
     assert bool(k) is True and bool(measured(Rich(1))) is False and bool(measured(Poor())) is True
     assert len(k) == 2 and k[0] == 1 and k[-1] == 2 and k[:1] == [1] and 1 in k and 9 not in k
     assert list(k) == [1, 2] == [*k] and list(reversed(k)) == [2, 1]
-    assert k == k and k == bare and bare == k and k == Rich(1, 2) == k and k != Rich(1) and not k != bare
+    assert k == k and k == bare and bare == k and k == Rich(1, 2) == k and k != Rich(1) and (k != bare) is False
     assert k == measured(Rich(1, 2), name="other") and k < Rich(3) and Rich(0) < k and sorted([Rich(3), k])[0] is k
     assert hash(k) == hash(bare) and {k: 1}[bare] == {bare: 1}[k] == 1
     k[0] = 5
