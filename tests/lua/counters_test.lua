@@ -116,7 +116,6 @@ describe("a name", function()
             assert.truthy(message:find("^bad argument #%d to '[%w.]*measured'"), message)
         end
         assert.truthy(refusal(codetimer.timer):find("a timer needs a name", 1, true))
-        assert.truthy(refusal(codetimer.timer, "a/b.c"):find("give a category", 1, true))
     end)
 end)
 
