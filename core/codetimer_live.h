@@ -144,8 +144,8 @@ CT_API int ct_view_sample(ct_view *view, uint32_t index, int buckets, ct_sample 
 CT_API int ct_view_members(ct_view *view, char *buffer, size_t size, size_t *length);
 
 /* Sets it, or switches patterns on or off in it (ct_members_switch), and with it all counters of the process, at once.
- * Needs the same user or root. CT_OK, CT_EINVAL, CT_ENOENT (the process has ended), CT_EPERM, CT_ENOMEM, CT_EBUSY (after
- * a second or two: another controller holds the lock, and was perhaps stopped). */
+ * Needs the same user or root. CT_OK, CT_EINVAL, CT_ENOENT (the process has ended), CT_EPERM, CT_ENOMEM, CT_EBUSY
+ * (after a second or two: another controller holds the lock, and was perhaps stopped). */
 CT_API int ct_view_set_members(ct_view *view, const char *text, size_t length);
 CT_API int ct_view_switch(ct_view *view, const char *patterns, size_t length, int enable);
 

@@ -4,8 +4,9 @@
  *
  * A record is read inside its writer's sequence. When its writer is in the way for too long, the last good values are
  * given and said to be such; where there are none yet, reading is more patient. When its process or its thread is gone,
- * or it stands still in the middle of an update, the record is taken as it is, and said to be unclean. Buckets need no sequence: they only grow. All slots must be of one generation, else everything is read
- * again. Lists are bounded, and every offset is checked (view.h).
+ * or it stands still in the middle of an update, the record is taken as it is, and said to be unclean. Buckets need no
+ * sequence: they only grow. All slots must be of one generation, else everything is read again. Lists are bounded, and
+ * every offset is checked (view.h).
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Guards what is visible from outside: check_symbols.py BUILD PYTHON_LIB.
 
-libcodetimer.so exports exactly the functions of codetimer.h; the bindings export their one entry point, so that both
+libcodetimer.so exports exactly the functions of codetimer.h and its chapters; the bindings export their one entry point, so that both
 can live in one process; inside the core every name that is not static begins with ct_.
 """
 
@@ -35,7 +35,8 @@ def one(folder: Path, pattern: str) -> Path:
 
 
 build, python_lib = Path(sys.argv[1]), Path(sys.argv[2])
-declared = set(re.findall(r"^CT_API [^;(]*?\b(ct_\w+)\(", tree.text("core/codetimer.h"), re.MULTILINE))
+headers = "\n".join(tree.text(path) for path in tree.files(".h", under="core/codetimer"))
+declared = set(re.findall(r"^CT_API [^;(]*?\b(ct_\w+)\(", headers, re.MULTILINE))
 
 library = one(build, "libcodetimer.so.*.*")
 expect(library, symbols(library, "-D"), declared)
