@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Guards what is visible from outside: check_symbols.py BUILD PYTHON_LIB.
 
-libcodetimer.so exports exactly the functions of codetimer.h and its chapters; the bindings export their one entry point,
+libcodetimer.so exports exactly the functions of codetimer.h and its chapters; the bindings export one entry point each,
 so that both can live in one process; inside the core every name that is not static begins with ct_.
 """
 
