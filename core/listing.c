@@ -66,5 +66,5 @@ int ct_segment_reap(const char *path) {
     int status = ct_view_open(path, &view, &process);
     if (status != CT_OK) return status;
     ct_view_close(view);
-    return ct__os_shm_reap(path);
+    return ct__os_shm_reap(path, 1);
 }

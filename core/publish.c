@@ -20,6 +20,7 @@
 #include "format.h"
 #include "platform/platform.h"
 #include "registry.h"
+#include "sweep.h"
 
 enum { NAMES_TRIED = 64 };
 
@@ -123,7 +124,7 @@ static int publish_in(const char *folder, ct__header *header) {
         int length = snprintf(path, sizeof path, "%s/%llu-%llu-%d", folder, (unsigned long long)header->pid,
                               (unsigned long long)header->start_time, k);
         if (length < 0 || (size_t)length >= sizeof path) return CT_EINVAL;
-        if (ct__os_shm_exists(path) && (is_set_to("CODETIMER_KEEP", "1") || ct__os_shm_reap(path) != CT_OK)) continue;
+        if (ct__os_shm_exists(path) && (is_set_to("CODETIMER_KEEP", "1") || ct__os_shm_reap(path, 0) != CT_OK)) continue;
         status = ct__os_shm_publish(path, header, ct__segment_committed(), &file, reason, sizeof reason);
     }
     if (status == CT_EXISTS) set_reason("all names that its file could have are taken");
@@ -158,6 +159,7 @@ static void publish(void) {
     }
     hook_process();
     if (ct__os_shm_directory(1, folder, sizeof folder, reason, sizeof reason) != CT_OK) return;
+    ct__sweep(folder);
     describe(header);
     if (publish_in(folder, header) == CT_OK)
         state = PUBLISHED;

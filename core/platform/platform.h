@@ -174,8 +174,9 @@ typedef struct ct__os_control {
 int ct__os_control_open(const char *path, const ct__os_file *file, ct__os_control *control);
 void ct__os_control_close(ct__os_control *control);
 
-/* Deletes the file if no process holds its lock. CT_OK, CT_ENOENT, CT_EPERM, CT_EOS. */
-int ct__os_shm_reap(const char *path);
+/* Deletes the file if no process holds its lock. "patiently": waits for readers, who hold it for an instant when they
+ * ask whether the process lives. CT_OK, CT_ENOENT, CT_EPERM, CT_EOS. */
+int ct__os_shm_reap(const char *path, int patiently);
 
 /* The names in a folder, one at a time. */
 typedef struct ct__os_folder ct__os_folder;

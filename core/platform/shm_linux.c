@@ -208,21 +208,21 @@ void ct__os_shm_unlink(const char *path, const ct__os_file *file) {
 }
 
 /* Readers hold the lock for an instant when they ask whether the process lives. */
-static int is_abandoned(int fd) {
-    static const int tries = 100;
+static int is_abandoned(int fd, int patiently) {
+    const int tries = patiently ? 100 : 1;
     for (int i = 0; i < tries; i++) {
         if (flock(fd, LOCK_EX | LOCK_NB) == 0) return 1;
-        ct__os_rest();
+        if (patiently) ct__os_rest();
     }
     return 0;
 }
 
-int ct__os_shm_reap(const char *path) {
+int ct__os_shm_reap(const char *path, int patiently) {
     struct stat facts;
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return errno == ENOENT ? CT_ENOENT : CT_EPERM;
     int status = CT_EPERM;
-    if (fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) && is_abandoned(fd)) {
+    if (fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) && is_abandoned(fd, patiently)) {
         ct__os_file file = {(uint64_t)facts.st_dev, (uint64_t)facts.st_ino};
         status = !ct__os_shm_is(path, &file) ? CT_ENOENT : unlink(path) == 0 ? CT_OK : CT_EOS;
     }

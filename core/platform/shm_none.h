@@ -46,8 +46,8 @@ int ct__os_shm_is(const char *path, const ct__os_file *file) {
 
 void ct__os_shm_unlink(const char *path, const ct__os_file *file) { (void)path, (void)file; }
 
-int ct__os_shm_reap(const char *path) {
-    (void)path;
+int ct__os_shm_reap(const char *path, int patiently) {
+    (void)path, (void)patiently;
     return CT_ENOTSUP;
 }
 

@@ -170,7 +170,8 @@ void ct__os_shm_unlink(const char *path, const ct__os_file *file) {
     if (ct__os_shm_is(path, file)) fake_shm_remove(path);
 }
 
-int ct__os_shm_reap(const char *path) {
+int ct__os_shm_reap(const char *path, int patiently) {
+    (void)patiently;
     if (find(path) == NULL) return CT_ENOENT;
     if (!fake_shm.dead) return CT_EPERM;
     fake_shm_remove(path);
