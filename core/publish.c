@@ -124,7 +124,8 @@ static int publish_in(const char *folder, ct__header *header) {
         int length = snprintf(path, sizeof path, "%s/%llu-%llu-%d", folder, (unsigned long long)header->pid,
                               (unsigned long long)header->start_time, k);
         if (length < 0 || (size_t)length >= sizeof path) return CT_EINVAL;
-        if (ct__os_shm_exists(path) && (is_set_to("CODETIMER_KEEP", "1") || ct__os_shm_reap(path, 0) != CT_OK)) continue;
+        int kept = is_set_to("CODETIMER_KEEP", "1");
+        if (ct__os_shm_exists(path) && (kept || ct__os_shm_reap(path, 0) != CT_OK)) continue;
         status = ct__os_shm_publish(path, header, ct__segment_committed(), &file, reason, sizeof reason);
     }
     if (status == CT_EXISTS) set_reason("all names that its file could have are taken");

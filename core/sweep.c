@@ -4,8 +4,8 @@
  *
  * A process that ends cleanly takes its segment with it. One that is killed, or leaves by _exit as the workers of many
  * pools do, does not, and that is meant: its last values can still be read. But shared memory is not to fill up with
- * them. So whoever publishes counts the files first; beyond CT__FILES_KEPT it deletes those whose process is gone (their
- * lock is free), at most REMOVED_MOST, so that no program is held up by the past of others.
+ * them. So whoever publishes counts the files first; beyond CT__FILES_KEPT it deletes those whose process is gone
+ * (their lock is free), at most REMOVED_MOST, so that no program is held up by the past of others.
  */
 #include "sweep.h"
 
