@@ -274,7 +274,7 @@ bench: build $(BENCH_PROGRAMS) ## what a run's loop and a measured call cost, be
 	        $(B)/venv-$$version/bin/python -m venv $(B)/bench-$$version; \
 	    PYTHONPATH=$(CURDIR)/$(B)/python-$$version/lib $(B)/bench-$$version/bin/python tests/python/bench_measured.py \
 	        || exit 1; done
-	@. $(B)/env.sh && $(LUA) tests/lua/bench_measured.lua
+	@. $(B)/env.sh && $(LUA) tests/lua/bench_measured.lua && $(LUA) tests/lua/bench_disabled.lua
 
 $(D)/codetimer.pc: FORCE
 	@mkdir -p $(@D)
