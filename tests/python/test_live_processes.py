@@ -5,9 +5,11 @@ the right reason and the right exception. Fails if a file that is no segment is 
 import contextlib
 import fcntl
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import codetimer
@@ -301,7 +303,7 @@ AS_NOBODY = "import codetimer, collections.abc\nos.setgroups([])\nos.setgid(6553
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become somebody else")
 def test_root_reads_and_switches_another_users_process():
-    folder = subprocess.check_output(["mktemp", "-d", "/tmp/codetimer-test-XXXXXX"], text=True).strip()
+    folder = tempfile.mkdtemp(prefix="codetimer-test-", dir="/tmp")
     os.chown(folder, 65534, 65534)
     try:
         code = MEASURES + "while hear(): f(); say('called')"
@@ -318,12 +320,12 @@ def test_root_reads_and_switches_another_users_process():
                 os.truncate(process.path, 8192)
                 view.sample()  # by copies: no SIGBUS
     finally:
-        subprocess.run(["rm", "-rf", folder], check=True)
+        shutil.rmtree(folder)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become somebody else")
 def test_others_are_refused():
-    folder = subprocess.check_output(["mktemp", "-d", "/tmp/codetimer-test-XXXXXX"], text=True).strip()
+    folder = tempfile.mkdtemp(prefix="codetimer-test-", dir="/tmp")
     try:
         with program(MEASURES, folder) as measured:
             measured.hear()
@@ -340,7 +342,7 @@ except OSError as error: print(type(error).__name__)
                 )
                 assert expected in run.stdout and run.stdout.endswith("PermissionError\n"), run
     finally:
-        subprocess.run(["rm", "-rf", folder], check=True)
+        shutil.rmtree(folder)
 
 
 # ---- daemons ----
