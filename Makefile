@@ -242,11 +242,15 @@ sanitize: build ## C, Lua and Python tests under the sanitizers for addresses, u
 	@$(MAKE) run-threads
 	$(SUM)
 
+# Leaks are LeakSanitizer's business, which can be told that a scenario in a forked child leaves its handles open.
+# These programs map a file over memory in use, which ends valgrind 3.19 by an assertion of its own (aspacemgr-segnames).
+# The sanitizers run them all.
+NOT_VALGRIND := $(patsubst %,$(D)/tests/real_%,control counters publish room)
 valgrind: setup-base ## the C tests under valgrind
 	@tests/setup/system.sh valgrind
 	$(NEW_TALLY)
-	@$(MAKE) run-c SUITE="valgrind " \
-	    WRAPPER="valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,indirect,possible"
+	@$(MAKE) run-c SUITE="valgrind " REAL_PROGRAMS="$(filter-out $(NOT_VALGRIND),$(REAL_PROGRAMS))" \
+	    WRAPPER="valgrind -q --error-exitcode=99 --leak-check=no"
 	$(SUM)
 
 COVERAGE := $(MAKE) D=$(B)/coverage OPTIMIZE="-O0 -g" INSTRUMENT=--coverage WERROR=
