@@ -243,8 +243,8 @@ sanitize: build ## C, Lua and Python tests under the sanitizers for addresses, u
 	$(SUM)
 
 # Leaks are LeakSanitizer's business, which can be told that a scenario in a forked child leaves its handles open.
-# These programs map a file over memory in use, which ends valgrind 3.19 by an assertion of its own (aspacemgr-segnames).
-# The sanitizers run them all.
+# Some programs map a file over memory in use, which ends valgrind 3.19 by an assertion of its own; the sanitizers run
+# them all.
 NOT_VALGRIND := $(patsubst %,$(D)/tests/real_%,control counters publish room)
 valgrind: setup-base ## the C tests under valgrind
 	@tests/setup/system.sh valgrind
