@@ -16,25 +16,6 @@
 
 #include "live.h"
 
-static ct_segment segment_now(void) {
-    ct_segment segment;
-    ct_segment_info(&segment);
-    return segment;
-}
-
-static uint64_t calls_of(const ct_counter *counter) {
-    ct_sample sample;
-    ct_counter_sample(counter, &sample);
-    return sample.calls;
-}
-
-static void call_twice(void) {
-    ct_counter *counter = live_counter("shop.handle");
-    live_call(counter);
-    live_call(counter);
-    CHECK(calls_of(counter) == 2);
-}
-
 /* ---- folders ---- */
 
 static char place[600];

@@ -20,18 +20,6 @@
 
 #define FIRST "/fake/77-1234-0"
 
-static uint64_t calls_of(const ct_counter *counter) {
-    ct_sample sample;
-    ct_counter_sample(counter, &sample);
-    return sample.calls;
-}
-
-static ct_segment segment_now(void) {
-    ct_segment segment;
-    ct_segment_info(&segment);
-    return segment;
-}
-
 static void check_fork(void) {
     size_t size;
     ct_token across;

@@ -96,6 +96,26 @@ static inline void live_call(ct_counter *counter) {
     ct_leave(counter, &token, CT_RETURNED);
 }
 
+static inline ct_segment segment_now(void) {
+    ct_segment segment;
+    ct_segment_info(&segment);
+    return segment;
+}
+
+static inline uint64_t calls_of(const ct_counter *counter) {
+    ct_sample sample;
+    ct_counter_sample(counter, &sample);
+    return sample.calls;
+}
+
+/* The first measured calls of a process, which publish it or say why not. */
+static inline void call_twice(void) {
+    ct_counter *counter = live_counter("shop.handle");
+    live_call(counter);
+    live_call(counter);
+    CHECK(calls_of(counter) == 2);
+}
+
 /* A child that runs the function; it is given a pipe to say that it is ready, and then another to be told to end. */
 typedef struct live_child {
     pid_t pid;
