@@ -54,6 +54,18 @@ enum { CT_RETURNED, CT_FAILED, CT_CANCELLED };
 CT_API void ct_enter(ct_counter *counter, ct_token *token);
 CT_API int64_t ct_leave(ct_counter *counter, const ct_token *token, int outcome);
 
+/* A call that can be suspended (a coroutine, a generator) has two durations: elapsed, from its begin to its end, and
+ * active, while it ran. Begins as {0}; the call is resumed and suspended between ct_enter and ct_leave_active, which
+ * replaces ct_leave and counts both. "active" NULL: nobody can tell how much of the call was active. The call may be
+ * resumed by another thread each time, as long as these have the same writer. */
+typedef struct ct_active {
+    uint64_t ticks, since;
+} ct_active;
+
+CT_API void ct_active_resume(const ct_token *token, ct_active *active);
+CT_API void ct_active_suspend(const ct_token *token, ct_active *active);
+CT_API int64_t ct_leave_active(ct_counter *counter, const ct_token *token, const ct_active *active, int outcome);
+
 /* Counts one call that was timed elsewhere. A duration that the total cannot hold is an anomaly, and not counted. */
 CT_API void ct_counter_record(ct_counter *counter, uint64_t duration_ns, int outcome);
 
@@ -72,14 +84,15 @@ typedef struct ct_sample {
     uint64_t time_ns; /* ct_now_ns when it was taken */
     uint64_t generation;
     int listed, enabled;
-    int unclean;        /* a writer went away, or hangs, in the middle of an update: one call may be half in */
-    uint64_t calls;     /* finished */
-    uint64_t total_ns;  /* elapsed, of all calls */
-    uint64_t active_ns; /* of which on this thread, where that can differ */
+    int unclean;             /* a writer went away, or hangs, in the middle of an update: one call may be half in */
+    uint64_t calls;          /* finished */
+    uint64_t total_ns;       /* elapsed, of all calls */
+    uint64_t active_ns;      /* of which the calls ran; differs for what can be suspended */
+    uint64_t active_unknown; /* calls whose active time is not known, and not in active_ns */
     uint64_t errors, cancelled;
-    uint64_t min_ns, max_ns; /* mean nothing while calls is 0 */
-    uint64_t in_flight;      /* entered and not finished */
-    uint64_t anomalies;      /* calls whose clock stepped back (counted as 0 ns) or was replaced (not counted) */
+    uint64_t min_ns, max_ns;      /* mean nothing while calls is 0 */
+    uint64_t in_flight;           /* entered and not finished */
+    uint64_t anomalies;           /* calls whose clock stepped back (counted as 0 ns) or was replaced (not counted) */
     uint64_t buckets[CT_BUCKETS]; /* 0 ns, 1 ns, then eight to the octave up to 2^42 ns, then longer */
 } ct_sample;
 

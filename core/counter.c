@@ -23,13 +23,17 @@ static _Atomic uint64_t tended_ticks, period_ticks;
 #define RARELY(condition) __builtin_expect(!!(condition), 0)
 #define APART             __attribute__((noinline, cold))
 
-/* The whole of one finished call, under the sequence lock. */
-static inline void update(ct_counter *counter, uint64_t duration_ns, uint64_t active_ns, int outcome) {
+/* Of a call that cannot be suspended: all its time. */
+static const ct_active whole = {.ticks = UINT64_MAX};
+
+/* The whole of one finished call, under the sequence lock. "known" 0: nobody can tell how much of it was active. */
+static inline void update(ct_counter *counter, uint64_t duration_ns, uint64_t active_ns, int known, int outcome) {
     ct__slot *slot = counter->slot;
     uint32_t sequence = ct__slot_begin(slot);
     ct__add(&slot->calls, 1);
     ct__add(&slot->total_ns, duration_ns);
     ct__add(&slot->active_ns, active_ns);
+    if (!known) ct__add(&slot->active_unknown, 1);
     if (outcome == CT_FAILED) ct__add(&slot->errors, 1);
     if (outcome == CT_CANCELLED) ct__add(&slot->cancelled, 1);
     if (duration_ns < ct__get(&slot->min_ns)) ct__set(&slot->min_ns, duration_ns);
@@ -93,8 +97,9 @@ static int64_t abandon(ct_counter *counter, const ct_token *token, uint64_t stat
     return -1;
 }
 
-/* Whatever can have happened, in full. */
-APART static int64_t leave_slowly(ct_counter *counter, const ct_token *token, uint64_t end, int outcome) {
+/* Whatever can have happened, in full. "active" NULL: not known. */
+APART static int64_t leave_slowly(ct_counter *counter, const ct_token *token, uint64_t end, const ct_active *active,
+                                  int outcome) {
     uint64_t state = ct__get(counter->state);
     if (state != token->state) return abandon(counter, token, state);
     ct__add(&counter->slot->finished, 1);
@@ -104,8 +109,9 @@ APART static int64_t leave_slowly(ct_counter *counter, const ct_token *token, ui
         if (token->source != ct__clock_source_now()) return -1; /* the clock was given up: no duration is known */
         ticks = 0;
     }
+    uint64_t active_ticks = active == NULL ? 0 : active->ticks < ticks ? active->ticks : ticks;
     uint64_t duration_ns = ct__clock_ns(token->source, ticks);
-    update(counter, duration_ns, duration_ns, outcome);
+    update(counter, duration_ns, ct__clock_ns(token->source, active_ticks), active != NULL, outcome);
     if (is_due(end)) tend(token->source, end);
     return (int64_t)duration_ns;
 }
@@ -117,16 +123,38 @@ APART static int64_t tend_after(uint64_t now, uint64_t duration_ns) {
 
 int64_t ct_leave(ct_counter *counter, const ct_token *token, int outcome) {
     if (!ct__enabled(token->state)) return -1;
-    if (RARELY(token->source != CT__SOURCE_COUNTER)) return leave_slowly(counter, token, ct__os_clock_ns(), outcome);
+    if (RARELY(token->source != CT__SOURCE_COUNTER))
+        return leave_slowly(counter, token, ct__os_clock_ns(), &whole, outcome);
     uint64_t end = ct__ticks();
     if (RARELY(ct__get(counter->state) != token->state || end < token->start ||
                ct__clock_source_now() != CT__SOURCE_COUNTER || outcome != CT_RETURNED))
-        return leave_slowly(counter, token, end, outcome);
+        return leave_slowly(counter, token, end, &whole, outcome);
     uint64_t duration_ns = ct__clock_ns(CT__SOURCE_COUNTER, end - token->start);
     ct__add(&counter->slot->finished, 1);
-    update(counter, duration_ns, duration_ns, CT_RETURNED);
+    update(counter, duration_ns, duration_ns, 1, CT_RETURNED);
     if (RARELY(is_due(end))) return tend_after(end, duration_ns);
     return (int64_t)duration_ns;
+}
+
+/* ---- calls that wait ---- */
+
+static uint64_t read_clock(const ct_token *token) {
+    return token->source == CT__SOURCE_COUNTER ? ct__ticks() : ct__os_clock_ns();
+}
+
+void ct_active_resume(const ct_token *token, ct_active *active) {
+    if (ct__enabled(token->state)) active->since = read_clock(token);
+}
+
+void ct_active_suspend(const ct_token *token, ct_active *active) {
+    if (!ct__enabled(token->state)) return;
+    uint64_t now = read_clock(token);
+    if (now > active->since) active->ticks += now - active->since;
+}
+
+int64_t ct_leave_active(ct_counter *counter, const ct_token *token, const ct_active *active, int outcome) {
+    if (!ct__enabled(token->state)) return -1;
+    return leave_slowly(counter, token, read_clock(token), active, outcome);
 }
 
 void ct_counter_record(ct_counter *counter, uint64_t duration_ns, int outcome) {
@@ -139,5 +167,5 @@ void ct_counter_record(ct_counter *counter, uint64_t duration_ns, int outcome) {
     }
     ct__add(&counter->slot->entered, 1);
     ct__add(&counter->slot->finished, 1);
-    update(counter, duration_ns, duration_ns, outcome);
+    update(counter, duration_ns, duration_ns, 1, outcome);
 }

@@ -97,6 +97,7 @@ int ct_sample_difference(const ct_sample *now, const ct_sample *before, ct_sampl
     result.calls = minus(now->calls, before->calls);
     result.total_ns = minus(now->total_ns, before->total_ns);
     result.active_ns = minus(now->active_ns, before->active_ns);
+    result.active_unknown = minus(now->active_unknown, before->active_unknown);
     result.errors = minus(now->errors, before->errors);
     result.cancelled = minus(now->cancelled, before->cancelled);
     result.anomalies = minus(now->anomalies, before->anomalies);
@@ -123,6 +124,7 @@ void ct_sample_add(ct_sample *sum, const ct_sample *more) {
     sum->calls += more->calls;
     sum->total_ns += more->total_ns;
     sum->active_ns += more->active_ns;
+    sum->active_unknown += more->active_unknown;
     sum->errors += more->errors;
     sum->cancelled += more->cancelled;
     sum->in_flight += more->in_flight;

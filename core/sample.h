@@ -12,7 +12,8 @@
 #include "segment.h"
 
 typedef struct ct__values {
-    uint64_t generation, calls, total_ns, active_ns, errors, cancelled, min_ns, max_ns, entered, finished, anomalies;
+    uint64_t generation, calls, total_ns, active_ns, errors, cancelled, min_ns, max_ns, entered, finished, anomalies,
+        active_unknown;
 } ct__values;
 
 static inline uint32_t ct__get32(const _Atomic uint32_t *word) {
@@ -25,6 +26,7 @@ static inline void ct__values_copy(const ct__slot *slot, ct__values *copy) {
     copy->calls = ct__get(&slot->calls);
     copy->total_ns = ct__get(&slot->total_ns);
     copy->active_ns = ct__get(&slot->active_ns);
+    copy->active_unknown = ct__get(&slot->active_unknown); /* 0 in segments of layout 1.0 */
     copy->errors = ct__get(&slot->errors);
     copy->cancelled = ct__get(&slot->cancelled);
     copy->min_ns = ct__get(&slot->min_ns);
@@ -38,6 +40,7 @@ static inline void ct__values_add(ct_sample *sample, const ct__values *one) {
     sample->calls += one->calls;
     sample->total_ns += one->total_ns;
     sample->active_ns += one->active_ns;
+    sample->active_unknown += one->active_unknown;
     sample->errors += one->errors;
     sample->cancelled += one->cancelled;
     sample->anomalies += one->anomalies;

@@ -25,7 +25,7 @@ typedef _Atomic uint64_t ct__word;
 
 enum { CT__RECORDS_PER_CHUNK = 64, CT__CHUNKS_MAX = 1024, CT__RECORDS_MAX = CT__RECORDS_PER_CHUNK * CT__CHUNKS_MAX };
 
-enum { CT__LAYOUT_MAJOR = 1, CT__LAYOUT_MINOR = 0, CT__MEMBERS_MOST = 65536 };
+enum { CT__LAYOUT_MAJOR = 1, CT__LAYOUT_MINOR = 1, CT__MEMBERS_MOST = 65536 };
 
 /* "CODETIMR", and a number that shows the byte order. */
 #define CT__MAGIC  0x524d495445444f43u
@@ -89,7 +89,8 @@ typedef struct ct__slot {
     ct__word calls, total_ns, active_ns, errors, cancelled, min_ns, max_ns, entered, finished, anomalies;
     _Atomic uint32_t histogram; /* 0: no call yet */
     _Atomic uint32_t owner;     /* number of the writer; 0: it is gone */
-    uint64_t spare[3];
+    ct__word active_unknown;    /* since layout 1.1 */
+    uint64_t spare[2];
 } ct__slot;
 
 typedef struct ct__histogram {

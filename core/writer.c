@@ -60,8 +60,9 @@ static ct__slot *own_slot(ct__record *record, uint32_t number) {
 }
 
 static void start_generation(ct__slot *slot, ct__histogram *histogram, uint64_t generation) {
-    ct__word *const values[] = {&slot->calls,  &slot->total_ns, &slot->active_ns, &slot->errors,   &slot->cancelled,
-                                &slot->max_ns, &slot->entered,  &slot->finished,  &slot->anomalies};
+    ct__word *const values[] = {&slot->calls,    &slot->total_ns,  &slot->active_ns, &slot->active_unknown,
+                                &slot->errors,   &slot->cancelled, &slot->max_ns,    &slot->entered,
+                                &slot->finished, &slot->anomalies};
     uint32_t sequence = ct__slot_begin(slot);
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) ct__set(values[i], 0);
     ct__set(&slot->min_ns, UINT64_MAX);

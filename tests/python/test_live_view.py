@@ -359,9 +359,15 @@ with codetimer.attach({running.pid}, directory={str(folder)!r}) as view:
             assert view.members == "*.f" and view.counters[F].enabled
 
 
+def state_of(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        return file.read().rpartition(")")[2].split()[0]
+
+
 def test_a_stopped_process_is_still_read(running, folder):
     os.kill(running.pid, 19)
     try:
+        wait_until(lambda: state_of(running.pid) == "T")  # the signal has to arrive first
         found = sample(running.pid, folder, F)
         again = sample(running.pid, folder, F)
         assert found.calls == again.calls
