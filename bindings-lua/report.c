@@ -8,7 +8,7 @@ enum { FILE_ = 1, ANSWER };
 
 /* Pushes the table. Counters go on while it is made, so it may need more room than it was found to need. */
 static void push_table(lua_State *L, int color) {
-    ct_report_options options = {sizeof options, color, ct_report_ascii(), 0};
+    ct_report_options options = {.size = sizeof options, .color = color, .ascii = ct_report_ascii()};
     size_t length = ct_report_counters(&options, NULL, 0), size = 0;
     char *text = NULL;
     while (length >= size) {

@@ -136,7 +136,7 @@ static int result_gc(lua_State *L) {
 
 /* The buffer may set off a finalizer, and that could free the result. */
 void ct__lua_push_report(lua_State *L, int index, int color) {
-    ct_report_options options = {sizeof options, color, ct_report_ascii(), 0};
+    ct_report_options options = {.size = sizeof options, .color = color, .ascii = ct_report_ascii()};
     luaL_Buffer buffer;
     index = lua_absindex(L, index);
     size_t length = ct_report_format(ct__lua_check_result(L, index), &options, NULL, 0);

@@ -138,7 +138,8 @@ static void end_run(lua_State *L, int index, const char *interrupted) {
     note_collector(L, run, &after);
     const uint64_t counts_before[] = {run->before.minor, run->before.major};
     const uint64_t counts_after[] = {after.minor, after.major};
-    ct_time_finish finish = {sizeof finish, interrupted, 2, labels, counts_before, counts_after};
+    ct_time_finish finish = {.size = sizeof finish, .interrupted = interrupted, .gc_generations = 2, .gc_labels = labels,
+                              .gc_before = counts_before, .gc_after = counts_after};
     if (after.lost != run->before.lost) finish.gc_generations = 0;
     lua_getiuservalue(L, index, RUN_RESULT);
     run->status = ct_time_end(run->run, &finish, ct__lua_test_result(L, -1));
@@ -312,7 +313,7 @@ static int report_run(lua_State *L, int status, lua_KContext context) {
 int ct__lua_time(lua_State *L) {
     int64_t n = check_arguments(L);
     lua_run *run = new_run(L);
-    ct_time_options options = {sizeof options, 0};
+    ct_time_options options = {.size = sizeof options};
     const char *name = lua_tolstring(L, NAME, &options.name_length);
     int status = ct_time_begin(name, n, &options, &run->run);
     if (status != CT_OK) return ct__lua_fail(L, status);

@@ -180,7 +180,7 @@ static PyObject *make_json(PyObject *self, PyObject *ignored) {
 static PyObject *make_str(PyObject *self) { return ctpy_format(ctpy_result_get(self), NULL); }
 
 static PyObject *make_repr(PyObject *self) {
-    const ct_report_options line = {sizeof line, 0, 0, 1};
+    const ct_report_options line = {.size = sizeof line, .line = 1};
     return ctpy_format(ctpy_result_get(self), &line);
 }
 

@@ -92,8 +92,12 @@ static PyObject *finish_run(ctpy_state *state, const ctpy_call *call, ct_run *ru
     note_gc(run, before, &after);
     PyObject *kept = NULL;
     const size_t generations = before->generations < after.generations ? before->generations : after.generations;
-    const ct_time_finish finish = {
-        sizeof finish, describe_pending(raised, &kept), generations, gc_labels, before->collections, after.collections};
+    const ct_time_finish finish = {.size = sizeof finish,
+                                   .interrupted = describe_pending(raised, &kept),
+                                   .gc_generations = generations,
+                                   .gc_labels = gc_labels,
+                                   .gc_before = before->collections,
+                                   .gc_after = after.collections};
     ct_result *result;
     int status = ct_time_end(run, &finish, &result);
     Py_XDECREF(kept);
@@ -118,7 +122,7 @@ static PyObject *conclude(ctpy_state *state, const ctpy_call *call, ct_run *run,
 }
 
 static PyObject *run_block(ctpy_state *state, const ctpy_call *call, const ctpy_block *block) {
-    const ct_time_options options = {sizeof options, (size_t)PyBytes_GET_SIZE(call->encoded)};
+    const ct_time_options options = {.size = sizeof options, .name_length = (size_t)PyBytes_GET_SIZE(call->encoded)};
     ct_run *run;
     int status = ct_time_begin(PyBytes_AS_STRING(call->encoded), call->n, &options, &run);
     if (status != CT_OK) return report_status(status);

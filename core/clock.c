@@ -278,8 +278,7 @@ static double measure_cost_ns(int source) {
     return best == UINT64_MAX ? 0 : (double)ct__clock_ns(source, best) / COST_READS;
 }
 
-/* The least step between two different readings. */
-static double measure_resolution_ns(int source) {
+uint64_t ct__clock_step(int source) {
     uint64_t best = UINT64_MAX;
     uint64_t before = ct__clock_read(source);
     for (int i = 0; i < STEP_READS; i++) {
@@ -287,9 +286,12 @@ static double measure_resolution_ns(int source) {
         if (after > before && after - before < best) best = after - before;
         before = after;
     }
-    if (best == UINT64_MAX) return 0;
+    return best == UINT64_MAX ? 0 : best;
+}
+
+double ct__clock_exact_ns(int source, uint64_t ticks) {
     double hz = ct__clock_frequency_hz();
-    return source == CT__SOURCE_COUNTER ? (double)best * 1e9 / hz : (double)best;
+    return source == CT__SOURCE_COUNTER && hz > 0 ? (double)ticks * 1e9 / hz : (double)ticks;
 }
 
 void ct_clock_info(ct_clock *clock) {
@@ -298,7 +300,7 @@ void ct_clock_info(ct_clock *clock) {
     int source = ct__clock_source();
     ct__text_start(&text, clock->source, sizeof clock->source);
     ct__text_put(&text, ct__clock_source_name(source));
-    clock->resolution_ns = measure_resolution_ns(source);
+    clock->resolution_ns = ct__clock_exact_ns(source, ct__clock_step(source));
     clock->read_cost_ns = measure_cost_ns(source);
     clock->frequency_hz = ct__clock_frequency_hz();
     ct__text_start(&text, clock->reason, sizeof clock->reason);

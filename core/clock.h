@@ -47,6 +47,12 @@ static inline uint64_t ct__clock_ns(int source, uint64_t ticks) {
 /* Ticks in a number of nanoseconds (for thresholds). */
 uint64_t ct__clock_ticks_in(int source, uint64_t ns);
 
+/* The least step of the source between two readings, in ticks; 0 if it did not move in two thousand of them (0.1 ms). */
+uint64_t ct__clock_step(int source);
+
+/* Nanoseconds with their fraction, for a few ticks. */
+double ct__clock_exact_ns(int source, uint64_t ticks);
+
 /* Rate of the hardware counter, 0 if there is none whose rate is known. */
 double ct__clock_frequency_hz(void);
 

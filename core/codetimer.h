@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * codetimer.h: the public header of codetimer, and its manual; it includes the chapters on counters
- * (codetimer_counters.h) and on reading them from outside (codetimer_live.h).
+ * codetimer.h: the public header of codetimer, and its manual; it includes the chapters on a run (codetimer_run.h), on
+ * comparing runs (codetimer_compare.h), on counters (codetimer_counters.h) and on reading them from outside
+ * (codetimer_live.h).
  *
  * codetimer measures how long code takes, how many CPU cycles the calling thread spent on it, and (told by the host
- * language) what its garbage collector did meanwhile. What is not declared in these three is not public.
+ * language) what its garbage collector did meanwhile. What is not declared in these is not public.
  *
  * Conventions
  *   Names       ct_<object>_<verb>; a quantity ends in its unit (_ns, _hz). Python and Lua: the same without ct_.
@@ -155,136 +156,13 @@ CT_API void ct_environment_free(ct_environment *environment);
  * (without the final NUL); writes at most size - 1 characters and a NUL if size > 0. */
 CT_API size_t ct_environment_format(const ct_environment *environment, char *buffer, size_t size);
 
-/* ---- a run -------------------------------------------------------------------------------------------------- */
-
-typedef struct ct_run ct_run;
-
-/* The result of a run. Made by ct_time_end or ct_time, freed by ct_result_free; its size does not depend on n. */
-typedef struct ct_result {
-    const char *name; /* as given, not escaped; name_length bytes, then a NUL */
-    size_t name_length;
-    uint64_t n;                     /* calls asked for */
-    uint64_t calls;                 /* calls completed */
-    uint64_t elapsed_ns;            /* time inside the calls (sum of all chunks, also of one that an error cut short) */
-    int per_call_known;             /* 0: no whole batch, per_call_ns has no meaning */
-    double per_call_ns;             /* median of the batches; of fewer than 6 the mean */
-    int interval_known;             /* 1 with at least 6 batches */
-    double interval_low_ns;         /* order-statistic 95 % interval of that median */
-    double interval_high_ns;
-    size_t batches;                 /* consecutive calls whose time is recorded together; at most CT_BATCHES_MAX */
-    const uint64_t *batches_ns;     /* [batches] */
-    const uint64_t *batches_calls;  /* [batches]; a chunk cut short by an error is in no batch */
-    int cycles_kind;                /* CT_CYCLES_*; NONE: cycles has no meaning, see cycles_reason */
-    uint64_t cycles;                /* of this thread over the whole run */
-    const char *cycles_source;
-    const char *cycles_reason;
-    size_t gc_generations;          /* as told by the host; 0: it has no collector */
-    const char *const *gc_labels;   /* [gc_generations] "Gen 0", "GC Minor", ... */
-    const uint64_t *gc_collections; /* [gc_generations] collections during the run */
-    const char *interrupted;        /* NULL, or what ended the run early: "interrupted", "ValueError", ... */
-    size_t notes_count;             /* one plain sentence each */
-    const char *const *notes;
-    const char *clock;              /* source of the clock during the run */
-    const char *priority;           /* of the thread at the start of the run, e.g. "nice 0" */
-} ct_result;
-
-#define CT_BATCHES_MAX 128
-#define CT_GC_GENERATIONS_MAX 4
-
-typedef struct ct_time_options {
-    size_t size;        /* sizeof(ct_time_options) */
-    size_t name_length; /* bytes in "name"; 0: up to its NUL */
-} ct_time_options;
-
-/* How a run came to its end. */
-typedef struct ct_time_finish {
-    size_t size;                  /* sizeof(ct_time_finish) */
-    const char *interrupted;      /* NULL, or a word for what ended it early; copied */
-    size_t gc_generations;        /* at most CT_GC_GENERATIONS_MAX */
-    const char *const *gc_labels; /* [gc_generations]; copied */
-    const uint64_t *gc_before;    /* [gc_generations] the host's collection counts just before the first chunk */
-    const uint64_t *gc_after;     /* [gc_generations] and just after the last */
-} ct_time_finish;
-
-/* A run in pull style: the host owns the loop, the library says how much of it to do.
- *
- *     ct_time_begin(name, n, NULL, &run);
- *     ... full collection, gc_before ...
- *     while (ct_time_next(run, &k)) {        the clock runs from here
- *         made = ... up to k calls, stopping at an error ...
- *         pause = ct_time_done(run, made);   to here
- *         ... if (pause) let other threads in ...
- *     }
- *     ... gc_after ...
- *     ct_time_end(run, &finish, &result);
- *
- * Nothing is allocated between begin and end. "name": any bytes, NULL means empty. "n": 0 .. 2^63 - 1.
- * "options" may be NULL. Returns CT_OK, CT_EINVAL, CT_ENOMEM. The run must be ended (or dropped by ct_run_free). */
-CT_API int ct_time_begin(const char *name, int64_t n, const ct_time_options *options, ct_run **run);
-
-/* Gives the size of the next chunk in *k (>= 1) and starts the clock; returns 1. Returns 0 when n calls are made or
- * when the last chunk ended early. */
-CT_API int ct_time_next(ct_run *run, uint64_t *k);
-
-/* Ends the chunk: "made" calls were completed. Fewer than k means that an error stopped it, unless ct_time_due had said
- * so (or ct_time_cut was called). Returns 1 when at least 5 ms have passed since the last such answer: time to let
- * other threads in. */
-CT_API int ct_time_done(ct_run *run, uint64_t made);
-
-/* 1 when the current chunk has lasted long enough (5 ms) to be ended with fewer than k calls. Hosts whose loop can stop
- * anywhere ask this now and then. */
-CT_API int ct_time_due(ct_run *run);
-
-/* The same as if ct_time_due had said 1: for hosts that have a reason of their own to end the chunk, and no error. */
-CT_API void ct_time_cut(ct_run *run);
-
-/* Adds a sentence to the notes of the run; copied (at most 8 notes of 160 bytes). Outside chunks only. */
-CT_API void ct_time_note(ct_run *run, const char *text);
-
-/* Ends the run, frees it, and makes the result. "finish" may be NULL (complete, no collector).
- * Returns CT_OK, CT_EINVAL, CT_ENOMEM (the run is freed in every case). */
-CT_API int ct_time_end(ct_run *run, const ct_time_finish *finish, ct_result **result);
-
-/* Drops a run without a result. */
-CT_API void ct_run_free(ct_run *run);
-CT_API void ct_result_free(ct_result *result);
-
-/* The whole run for a C function: calls fn(arg) n times, prints the report on standard output (nothing if the name is
- * empty), and hands out the result unless "result" is NULL. "fn" returns 0 to go on; any other value ends the run early
- * as an error. Returns CT_OK (also after an early end: see result->interrupted), CT_EINVAL, CT_ENOMEM, CT_EOS (standard
- * output could not be written; the result is handed out all the same). "fn" must return: leaving it by longjmp loses
- * the memory of the run. */
-CT_API int ct_time(const char *name, int64_t n, int (*fn)(void *arg), void *arg, const ct_time_options *options,
-                   ct_result **result);
-
-/* ---- report ------------------------------------------------------------------------------------------------- */
-
-typedef struct ct_report_options {
-    size_t size; /* sizeof(ct_report_options) */
-    int color;   /* 1: the name in yellow */
-    int ascii;   /* 1: us +- - in place of the micro, plus-minus and dash signs */
-    int line;    /* 1: one line instead of the block */
-} ct_report_options;
-
-/* Formats a result: the block that every language prints, ending in an empty line. Numbers are written alike in every
- * locale; control characters and invalid UTF-8 in the name are escaped. Returns as snprintf does (see
- * ct_environment_format). "options" may be NULL (plain UTF-8 block). */
-CT_API size_t ct_report_format(const ct_result *result, const ct_report_options *options, char *buffer, size_t size);
-
-/* Whether to colour: NO_COLOR, FORCE_COLOR and TERM=dumb obeyed, else "is_terminal". */
-CT_API int ct_report_color(int is_terminal);
-
-/* 1 where LC_ALL, LC_CTYPE or LANG (the first that is set) names a charset other than UTF-8. C and POSIX count as
- * UTF-8. */
-CT_API int ct_report_ascii(void);
-
-/* 1 if the file descriptor is a terminal. */
-CT_API int ct_is_terminal(int fd);
-
 #ifdef __cplusplus
 }
 #endif
 
+#include "codetimer_run.h"
+#include "codetimer_compare.h"
+#include "codetimer_export.h"
 #include "codetimer_counters.h"
 #include "codetimer_live.h"
 

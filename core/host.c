@@ -17,7 +17,7 @@ static uint64_t make_calls(uint64_t k, int (*fn)(void *arg), void *arg) {
 
 static int print_report(const ct_result *result) {
     int color = ct_report_color(ct_is_terminal(STDOUT_DESCRIPTOR));
-    ct_report_options options = {sizeof options, color, ct_report_ascii(), 0};
+    ct_report_options options = {.size = sizeof options, .color = color, .ascii = ct_report_ascii()};
     size_t size = ct_report_format(result, &options, NULL, 0) + 1;
     char *text = malloc(size);
     if (text == NULL) return CT_ENOMEM;
@@ -32,11 +32,13 @@ int ct_time(const char *name, int64_t n, int (*fn)(void *arg), void *arg, const 
     ct_run *run;
     ct_result *made;
     uint64_t k;
+    int what;
     if (fn == NULL) return CT_EINVAL;
     int status = ct_time_begin(name, n, options, &run);
     if (status != CT_OK) return status;
-    ct_time_finish finish = {sizeof finish, NULL, 0, NULL, NULL, NULL};
-    while (ct_time_next(run, &k)) {
+    ct_time_finish finish = {.size = sizeof finish};
+    while ((what = ct_time_next(run, &k)) != 0) {
+        if (what == CT_WARM) continue;
         uint64_t done = make_calls(k, fn, arg);
         ct_time_done(run, done);
         if (done < k) finish.interrupted = "error";

@@ -8,17 +8,18 @@
 #include "codetimer.h"
 #include "format.h"
 #include "platform/platform.h"
+#include "report.h"
 
 static const char *const indent = "    ";
 enum { VALUE_COLUMN = 16 }; /* after the indent */
 
-static const ct_report_options plain = {sizeof(ct_report_options), 0, 0, 0};
+static const ct_report_options plain = {.size = sizeof(ct_report_options)};
 
-static void put_label(ct__text *text, const char *label) {
+void ct__report_label(ct__text *text, const char *label) {
     size_t width = strlen(label) + 1;
     ct__text_put(text, indent);
     ct__text_put(text, label);
-    ct__text_put(text, ":");
+    ct__text_put(text, *label != '\0' ? ":" : " ");
     do {
         ct__text_put(text, " ");
         width++;
@@ -35,8 +36,10 @@ static void put_name(ct__text *text, const ct_result *result, int color) {
 static void put_calls(ct__text *text, const ct_result *result) {
     ct__text_put_count(text, result->calls);
     if (result->interrupted == NULL) return;
-    ct__text_put(text, " of ");
-    ct__text_put_count(text, result->n);
+    if (!result->automatic) {
+        ct__text_put(text, " of ");
+        ct__text_put_count(text, result->n);
+    }
     ct__text_put(text, " (");
     ct__text_put_escaped(text, result->interrupted, strlen(result->interrupted));
     ct__text_put(text, ")");
@@ -82,25 +85,26 @@ static void put_cycles(ct__text *text, const ct_result *result) {
 
 static void put_block(ct__text *text, const ct_result *result, const ct_report_options *options) {
     put_name(text, result, options->color);
-    put_label(text, "Calls");
+    ct__report_label(text, "Calls");
     put_calls(text, result);
     ct__text_put(text, "\n");
-    put_label(text, "Time Elapsed");
+    ct__report_label(text, "Time Elapsed");
     put_elapsed(text, result);
     ct__text_put(text, "\n");
-    put_label(text, "Per Call");
+    ct__report_label(text, "Per Call");
     put_per_call(text, result, options->ascii);
     ct__text_put(text, "\n");
-    put_label(text, "CPU Cycles");
+    ct__report_label(text, "CPU Cycles");
     put_cycles(text, result);
     ct__text_put(text, "\n");
     for (size_t i = 0; i < result->gc_generations; i++) {
-        put_label(text, result->gc_labels[i]);
+        ct__report_label(text, result->gc_labels[i]);
         ct__text_put_count(text, result->gc_collections[i]);
         ct__text_put(text, "\n");
     }
+    ct__report_details(text, result, options);
     for (size_t i = 0; i < result->notes_count; i++) {
-        put_label(text, "Note");
+        ct__report_label(text, "Note");
         ct__text_put_escaped(text, result->notes[i], strlen(result->notes[i]));
         ct__text_put(text, "\n");
     }

@@ -35,3 +35,52 @@ int ct__stats_median_rank(size_t count, double confidence, size_t *rank) {
     *rank = i;
     return 1;
 }
+
+double ct__stats_quantile(const double *sorted, size_t count, double part) {
+    double at = part * (double)(count - 1);
+    size_t below = (size_t)at;
+    if (below + 1 >= count) return sorted[count - 1];
+    return sorted[below] + (sorted[below + 1] - sorted[below]) * (at - (double)below);
+}
+
+double ct__stats_mad(const double *values, size_t count, double center, double *work) {
+    for (size_t i = 0; i < count; i++) work[i] = fabs(values[i] - center);
+    ct__stats_sort(work, count);
+    return ct__stats_median(work, count);
+}
+
+void ct__stats_outliers(const double *sorted, size_t count, size_t *mild, size_t *severe) {
+    double q1 = ct__stats_quantile(sorted, count, 0.25), q3 = ct__stats_quantile(sorted, count, 0.75), range = q3 - q1;
+    *mild = *severe = 0;
+    for (size_t i = 0; i < count; i++) {
+        double beyond = sorted[i] < q1 ? q1 - sorted[i] : sorted[i] - q3;
+        if (beyond > 3 * range) {
+            ++*severe;
+        } else if (beyond > 1.5 * range) {
+            ++*mild;
+        }
+    }
+}
+
+/* What equal values take from the variance of the test: the sum of t (t - 1) (2 t + 5) over groups of t. */
+static double variance_of_ties(const double *values, size_t count) {
+    double sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t equal = 0, first = 1;
+        for (size_t j = 0; j < count; j++) {
+            equal += values[j] == values[i];
+            if (j < i && values[j] == values[i]) first = 0;
+        }
+        if (first) sum += (double)equal * (double)(equal - 1) * (2.0 * (double)equal + 5);
+    }
+    return sum;
+}
+
+double ct__stats_trend(const double *values, size_t count) {
+    double score = 0, n = (double)count;
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = i + 1; j < count; j++) score += (values[j] > values[i]) - (values[j] < values[i]);
+    double variance = (n * (n - 1) * (2 * n + 5) - variance_of_ties(values, count)) / 18;
+    if (count < 4 || variance <= 0 || score == 0) return 0;
+    return (score > 0 ? score - 1 : score + 1) / sqrt(variance);
+}

@@ -60,6 +60,18 @@ typedef struct ct__os_cycles {
 
 void ct__os_cycles_read(ct__os_cycles *cycles);
 
+/* ---- usage_<os>.c ---- */
+
+/* What the system counts of the calling thread since its start. "reason" says in one phrase what it does not tell. */
+typedef struct ct__os_usage {
+    int known, migrations_known;
+    uint64_t cpu_ns, switches, preemptions, minor_faults, major_faults;
+    uint64_t migrations; /* only "with_migrations" */
+    char reason[120];
+} ct__os_usage;
+
+void ct__os_usage_read(ct__os_usage *usage, int with_migrations);
+
 /* ---- priority_<os>.c ---- */
 
 enum { CT__PRIORITY_KEEP, CT__PRIORITY_HIGH, CT__PRIORITY_HIGHEST, CT__PRIORITY_REALTIME };

@@ -105,7 +105,7 @@ static void test_closed(void **unused) { (void)unused; assert_int_equal(run_in_c
 static void test_bad_arguments(void **unused) {
     (void)unused;
     int made = 0;
-    assert_int_equal(ct_time("x", -1, count_call, &made, NULL, NULL), CT_EINVAL);
+    assert_int_equal(ct_time("x", -2, count_call, &made, NULL, NULL), CT_EINVAL);
     assert_int_equal(ct_time("x", 1, NULL, NULL, NULL, NULL), CT_EINVAL);
     assert_int_equal(made, 0);
 }

@@ -62,7 +62,7 @@ static void test_block(void **unused) {
 
 static void test_ascii_and_color(void **unused) {
     (void)unused;
-    ct_report_options options = {sizeof options, 1, 1, 0};
+    ct_report_options options = {.size = sizeof options, .color = 1, .ascii = 1};
     ct_result result = kept_lists();
     result.per_call_ns = 1234.5678;
     result.gc_generations = 0;
@@ -126,7 +126,7 @@ static void test_elapsed_edges(void **unused) {
 
 static void test_line(void **unused) {
     (void)unused;
-    ct_report_options options = {sizeof options, 0, 0, 1};
+    ct_report_options options = {.size = sizeof options, .line = 1};
     ct_result result = kept_lists();
     check(&result, &options, "Kept Lists: 100,000 calls, 12.346 ms, 123.457 ns \xc2\xb1 1.2 % per call");
     result.calls = result.n = 1;

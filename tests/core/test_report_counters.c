@@ -57,7 +57,7 @@ static void check_table(void) {
                "1.024 \xc2\xb5s  1.024 ms       5          1\n"
                "script/plain\\n      1  1.000 ns  1.000 ns  1.000 ns  1.000 ns  1.000 ns  1.000 ns       0          0\n"
                "2 counters without calls\n");
-    ct_report_options options = {sizeof options, 1, 1, 0};
+    ct_report_options options = {.size = sizeof options, .color = 1, .ascii = 1};
     ct_report_counters(&options, buffer, sizeof buffer);
     CHECK(strstr(buffer, "\x1b[33mshop.handle\x1b[0m ") != NULL && strstr(buffer, "1.024 us") != NULL);
 }

@@ -60,7 +60,7 @@ static void test_random_scripts(void **unused) {
         ct_result *result;
         uint64_t k;
         int end_early = rand() % 4 == 0;
-        ct_time_finish finish = {sizeof finish, end_early ? "error" : NULL, 0, NULL, NULL, NULL};
+        ct_time_finish finish = {.size = sizeof finish, .interrupted = end_early ? "error" : NULL};
         assert_int_equal(ct_time_begin("random", (int64_t)n, NULL, &run), CT_OK);
         while (ct_time_next(run, &k)) {
             fake_clock.ns += (uint64_t)rand() % 2000000 * k;

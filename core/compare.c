@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * compare.c: candidates in turns.
+ *
+ * First every candidate is called, growing tenfold at the most, until its slot lasts long enough; these calls warm it
+ * up and are forgotten. Then rounds follow until the budget is used up: all candidates in an order that turns from
+ * round to round, and then all of them backwards, so each has two slots whose middle is the middle of the round. The
+ * twin is one more candidate, which calls what the baseline calls.
+ *
+ * Invariant: a round counts only when all its slots are complete.
+ */
+#include "compare.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "format.h"
+
+static const uint64_t budget_each_ns = 250000000;
+static const uint64_t least_slot_ns = 100000;
+static const uint64_t most_calls = (uint64_t)1 << 22;
+
+enum { ROUNDS_WANTED = 200, STEPS_WANTED = 100, STILL_MOST = 8 };
+
+struct ct_compare {
+    ct__comparison_block *block;
+    size_t count, baseline, all; /* all: with the twin */
+    ct_run *runs[CT_CANDIDATES_MAX + 1];
+    uint64_t calls[CT_CANDIDATES_MAX + 1]; /* in a slot */
+    int ready[CT_CANDIDATES_MAX + 1];      /* its slot is long enough */
+    int source, started, ended, in_rounds;
+    uint64_t budget_ticks, slot_ticks, began, rounds_began;
+    size_t turn, at;                     /* the candidate whose slot it is; slots of the round that are complete */
+    uint64_t ticks_before, calls_before; /* of that candidate */
+    uint64_t round_ticks[CT_CANDIDATES_MAX + 1], round_calls[CT_CANDIDATES_MAX + 1];
+    uint64_t still; /* rounds in a row in which the clock saw nothing */
+};
+
+/* ---- begin ---- */
+
+static int begin_runs(ct_compare *compare, const char *const *names, const size_t *lengths) {
+    for (size_t i = 0; i < compare->all; i++) {
+        size_t from = i < compare->count ? i : compare->baseline;
+        int status = ct__run_begin(names[from], lengths != NULL ? lengths[from] : 0, &compare->runs[i]);
+        if (status != CT_OK) return status;
+        compare->calls[i] = 1;
+    }
+    return CT_OK;
+}
+
+static void plan(ct_compare *compare, uint64_t budget_ns) {
+    if (budget_ns == 0) budget_ns = budget_each_ns * compare->count;
+    compare->block->comparison.budget_ns = budget_ns;
+    compare->source = ct__clock_source();
+    compare->budget_ticks = ct__clock_ticks_in(compare->source, budget_ns);
+    uint64_t slot = compare->budget_ticks / (2 * compare->all * ROUNDS_WANTED);
+    uint64_t least = ct__clock_ticks_in(compare->source, least_slot_ns);
+    uint64_t steps = ct__clock_step(compare->source) * STEPS_WANTED;
+    if (slot < least) slot = least;
+    compare->slot_ticks = slot > steps ? slot : steps;
+    for (size_t i = 0; i < compare->all; i++) ct__batches_start(&compare->runs[i]->batches, compare->slot_ticks);
+}
+
+static ct_compare *allocate(size_t count, size_t baseline) {
+    ct_compare *compare = calloc(1, sizeof *compare);
+    ct__comparison_block *block = calloc(1, sizeof *block);
+    if (compare == NULL || block == NULL) {
+        free(compare);
+        free(block);
+        return NULL;
+    }
+    compare->block = block;
+    compare->count = block->comparison.count = count;
+    compare->baseline = block->comparison.baseline = baseline;
+    compare->all = count + 1;
+    block->comparison.results = block->results;
+    block->comparison.ratios = block->ratios;
+    block->comparison.notes = block->notes;
+    return compare;
+}
+
+int ct_compare_begin(const char *const *names, size_t count, const ct_compare_options *options, ct_compare **compare) {
+    static const ct_compare_options plain = {.size = sizeof plain};
+    if (names == NULL || compare == NULL || count < 2 || count > CT_CANDIDATES_MAX) return CT_EINVAL;
+    if (options == NULL) options = &plain;
+    if (options->size < sizeof *options || options->baseline >= count) return CT_EINVAL;
+    ct_compare *made = allocate(count, options->baseline);
+    if (made == NULL) return CT_ENOMEM;
+    int status = begin_runs(made, names, options->name_lengths);
+    if (status != CT_OK) {
+        ct_compare_free(made);
+        return status;
+    }
+    plan(made, options->budget_ns);
+    *compare = made;
+    return CT_OK;
+}
+
+/* ---- time ---- */
+
+static uint64_t elapsed(const ct_compare *compare) {
+    uint64_t now = ct__clock_read(compare->source), measured = 0;
+    for (size_t i = 0; i < compare->all; i++) measured += compare->runs[i]->warm_ticks + compare->runs[i]->ticks;
+    uint64_t passed = compare->started && now > compare->began ? now - compare->began : 0;
+    return passed > measured ? passed : measured;
+}
+
+static int is_used_up(const ct_compare *compare) {
+    uint64_t rounds = compare->block->stored, now = elapsed(compare);
+    if (rounds == CT__ROUNDS_MAX || compare->still >= STILL_MOST) return 1;
+    uint64_t one = rounds > 0 ? (now - compare->rounds_began) / rounds : 0;
+    return now + one / 2 >= compare->budget_ticks;
+}
+
+/* ---- warming up ---- */
+
+/* Calls for a slot that is long enough, at most tenfold. */
+static uint64_t grow(const ct_compare *compare, uint64_t calls, uint64_t span) {
+    double fits = span > 0 ? (double)compare->slot_ticks * ((double)calls / (double)span) : (double)calls * 10;
+    if (fits > (double)calls * 10) fits = (double)calls * 10;
+    if (fits > (double)most_calls) return most_calls;
+    return fits < 1 ? 1 : (uint64_t)fits;
+}
+
+static void learn_calls(ct_compare *compare, size_t candidate, uint64_t span) {
+    uint64_t calls = compare->calls[candidate];
+    compare->ready[candidate] = span >= compare->slot_ticks / 2 || calls == most_calls;
+    compare->calls[candidate] = grow(compare, calls, span);
+}
+
+static int find_unready(const ct_compare *compare, size_t *candidate) {
+    for (size_t i = 1; i <= compare->all; i++) {
+        *candidate = (compare->turn + i) % compare->all;
+        if (!compare->ready[*candidate]) return 1;
+    }
+    return 0;
+}
+
+/* If so much of the budget is gone, what there is must do. */
+static void begin_rounds(ct_compare *compare) {
+    compare->in_rounds = 1;
+    compare->rounds_began = elapsed(compare);
+    if (compare->rounds_began > compare->budget_ticks / 2) return;
+    for (size_t i = 0; i < compare->all; i++) {
+        ct__pilot_forget(compare->runs[i]);
+        compare->runs[i]->phase = CT__EXACT;
+        ct__batches_start(&compare->runs[i]->batches, compare->slot_ticks);
+    }
+}
+
+/* ---- rounds ---- */
+
+/* A B C, then C B A; the next round B C A A C B. */
+static size_t whose_turn(const ct_compare *compare) {
+    size_t at = compare->at < compare->all ? compare->at : 2 * compare->all - 1 - compare->at;
+    return (at + compare->block->stored) % compare->all;
+}
+
+static void keep_round(ct_compare *compare) {
+    ct__comparison_block *block = compare->block;
+    int tied = 0;
+    for (size_t i = 0; i < compare->all; i++) {
+        double ticks = (double)compare->round_ticks[i], calls = (double)compare->round_calls[i];
+        block->logs[i][block->stored] = ticks > 0 ? (float)log(ticks / calls) : NAN;
+        tied |= compare->round_ticks[i] == 0;
+    }
+    block->comparison.rounds_tied += (uint64_t)tied;
+    compare->still = tied ? compare->still + 1 : 0;
+    block->stored++;
+    compare->at = 0;
+    memset(compare->round_ticks, 0, sizeof compare->round_ticks);
+    memset(compare->round_calls, 0, sizeof compare->round_calls);
+}
+
+static void finish_slot(ct_compare *compare) {
+    const ct_run *run = compare->runs[compare->turn];
+    uint64_t span = run->ticks - compare->ticks_before;
+    if (run->ended || run->calls != run->stop_at) {
+        compare->ended = 1;
+        return;
+    }
+    if (!compare->in_rounds) {
+        learn_calls(compare, compare->turn, span);
+        return;
+    }
+    compare->round_ticks[compare->turn] += span;
+    compare->round_calls[compare->turn] += run->calls - compare->calls_before;
+    if (++compare->at == 2 * compare->all) keep_round(compare);
+}
+
+static int choose_turn(ct_compare *compare) {
+    if (!compare->in_rounds) {
+        size_t candidate;
+        if (elapsed(compare) < compare->budget_ticks && find_unready(compare, &candidate)) {
+            compare->turn = candidate;
+            return 1;
+        }
+        begin_rounds(compare);
+    }
+    if (compare->at == 0 && is_used_up(compare)) return 0;
+    compare->turn = whose_turn(compare);
+    return 1;
+}
+
+int ct_compare_next(ct_compare *compare, size_t *candidate, ct_run **run) {
+    if (compare->started && !compare->ended) finish_slot(compare);
+    if (!compare->started) {
+        compare->turn = compare->all - 1; /* the first that warms up comes after it */
+        compare->began = ct__clock_read(compare->source);
+    }
+    compare->started = 1;
+    if (compare->ended || !choose_turn(compare)) {
+        compare->ended = 1;
+        return 0;
+    }
+    ct_run *next = compare->runs[compare->turn];
+    compare->ticks_before = next->ticks;
+    compare->calls_before = next->calls;
+    ct__run_turn(next, compare->calls[compare->turn]);
+    *candidate = compare->turn;
+    *run = next;
+    return 1;
+}
+
+double ct_compare_progress(const ct_compare *compare) {
+    if (compare->ended || compare->budget_ticks == 0) return 1;
+    double part = (double)elapsed(compare) / (double)compare->budget_ticks;
+    return part < 1 ? part : 1;
+}
+
+void ct_compare_note(ct_compare *compare, const char *sentence) {
+    ct__comparison_block *block = compare->block;
+    size_t at = block->comparison.notes_count;
+    ct__text text;
+    if (at == CT__NOTES_MAX) return;
+    ct__text_start(&text, block->note_text[at], CT__NOTE_SIZE);
+    ct__text_put(&text, sentence);
+    block->notes[at] = block->note_text[at];
+    block->comparison.notes_count = at + 1;
+}
+
+/* ---- end ---- */
+
+static void explain_rounds(const ct_compare *compare) {
+    ct__comparison_block *block = compare->block;
+    uint64_t seen = block->stored - block->comparison.rounds_tied;
+    ct__text text;
+    ct__text_start(&text, block->reason, sizeof block->reason);
+    ct__text_put_count(&text, seen);
+    ct__text_put(&text, seen == 1 ? " round with a time, " : " rounds with a time, ");
+    ct__text_put_count(&text, ct__ratio_rounds_needed(compare->count));
+    ct__text_put(&text, " are needed: give it a larger budget");
+}
+
+static void conclude(ct_compare *compare, const ct_time_finish *finishes, const char *interrupted) {
+    ct__comparison_block *block = compare->block;
+    ct_comparison *comparison = &block->comparison;
+    ct__text text;
+    comparison->elapsed_ns = ct__clock_ns(compare->source, compare->started ? elapsed(compare) : 0);
+    comparison->rounds = block->stored;
+    explain_rounds(compare);
+    for (size_t i = 0; i < compare->count; i++) {
+        block->results[i] = ct__run_conclude(compare->runs[i], finishes != NULL ? &finishes[i] : NULL);
+        compare->runs[i]->block = NULL;
+    }
+    ct__ratio_of_rows(block, compare->count, compare->baseline, &comparison->twin);
+    for (size_t i = 0; i < compare->count; i++)
+        (void)ct_comparison_ratio(comparison, i, compare->baseline, &block->ratios[i]);
+    if (interrupted == NULL) return;
+    ct__text_start(&text, block->interrupted, sizeof block->interrupted);
+    ct__text_put(&text, interrupted);
+    comparison->interrupted = block->interrupted;
+}
+
+static int is_valid(const ct_compare *compare, const ct_time_finish *finishes) {
+    for (size_t i = 0; finishes != NULL && i < compare->count; i++)
+        if (finishes[i].size < sizeof *finishes || finishes[i].gc_generations > CT_GC_GENERATIONS_MAX ||
+            finishes[i].overheads_count > CT_OVERHEADS_MAX)
+            return 0;
+    return 1;
+}
+
+int ct_compare_end(ct_compare *compare, const ct_time_finish *finishes, const char *interrupted,
+                   ct_comparison **comparison) {
+    int valid = comparison != NULL && is_valid(compare, finishes);
+    if (valid) {
+        conclude(compare, finishes, interrupted);
+        *comparison = &compare->block->comparison;
+        compare->block = NULL;
+    }
+    ct_compare_free(compare);
+    return valid ? CT_OK : CT_EINVAL;
+}
+
+void ct_compare_free(ct_compare *compare) {
+    if (compare == NULL) return;
+    for (size_t i = 0; i < compare->all; i++) ct_run_free(compare->runs[i]);
+    free(compare->block);
+    free(compare);
+}
+
+void ct_comparison_free(ct_comparison *comparison) {
+    if (comparison == NULL) return;
+    for (size_t i = 0; i < comparison->count; i++) ct_result_free((ct_result *)(uintptr_t)comparison->results[i]);
+    free(comparison);
+}
