@@ -32,14 +32,23 @@ typedef struct ct_gc_time {
     uint64_t longest_ns;
 } ct_gc_time;
 
+/* Objects that the host's allocator was asked for, where it is told what for. */
+typedef struct ct_memory_kind {
+    const char *label; /* "tables", "strings", ... */
+    uint64_t count;    /* in the whole pass */
+} ct_memory_kind;
+
 /* What a separate pass over some calls has counted at the host's allocator. */
 typedef struct ct_memory {
-    uint64_t calls;       /* of the pass; 0: there was none, see reason */
-    uint64_t allocations; /* allocator calls that gave out memory, of the whole pass; so is all below */
-    uint64_t frees;
-    uint64_t allocated_bytes;
-    uint64_t peak_bytes; /* the most that was in use at a time beyond what was at the start */
-    const char *reason;  /* NULL, or why nothing was counted */
+    uint64_t calls;           /* of the pass; 0: there was none, see reason */
+    uint64_t allocations;     /* allocator calls for a new block, in the whole pass; so is all below */
+    uint64_t reallocations;   /* for another size of a block */
+    uint64_t frees;           /* that gave one back */
+    uint64_t allocated_bytes; /* of new blocks, and by which others grew */
+    uint64_t peak_bytes;      /* the most that was in use at a time beyond what was at the start */
+    size_t kinds_count;       /* at most CT_MEMORY_KINDS_MAX; 0: the host does not tell */
+    const ct_memory_kind *kinds;
+    const char *reason; /* NULL, or why nothing was counted */
 } ct_memory;
 
 /* The time of one empty call, to compare with: the interval holds what the median of its batches can be. */
@@ -51,6 +60,7 @@ typedef struct ct_overhead {
 #define CT_BATCHES_MAX        128
 #define CT_GC_GENERATIONS_MAX 4
 #define CT_OVERHEADS_MAX      4
+#define CT_MEMORY_KINDS_MAX   8
 
 /* The result of a run. Made by ct_time_end or ct_time, freed by ct_result_free; its size does not depend on n. */
 typedef struct ct_result {

@@ -277,7 +277,8 @@ static void conclude(ct_compare *compare, const ct_time_finish *finishes, const 
 static int is_valid(const ct_compare *compare, const ct_time_finish *finishes) {
     for (size_t i = 0; finishes != NULL && i < compare->count; i++)
         if (finishes[i].size < sizeof *finishes || finishes[i].gc_generations > CT_GC_GENERATIONS_MAX ||
-            finishes[i].overheads_count > CT_OVERHEADS_MAX)
+            finishes[i].overheads_count > CT_OVERHEADS_MAX ||
+            (finishes[i].memory != NULL && finishes[i].memory->kinds_count > CT_MEMORY_KINDS_MAX))
             return 0;
     return 1;
 }

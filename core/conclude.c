@@ -140,6 +140,11 @@ static void set_gc(ct_run *run, const ct_time_finish *finish) {
 static void set_memory(ct_run *run, const ct_memory *memory) {
     ct__result_block *block = run->block;
     block->result.memory = *memory;
+    block->result.memory.kinds = block->kinds;
+    for (size_t i = 0; i < memory->kinds_count; i++) {
+        copy_text(block->kind_text[i], sizeof block->kind_text[i], memory->kinds[i].label);
+        block->kinds[i] = (ct_memory_kind){block->kind_text[i], memory->kinds[i].count};
+    }
     if (memory->reason == NULL) return;
     copy_text(block->memory_reason, sizeof block->memory_reason, memory->reason);
     block->result.memory.reason = block->memory_reason;

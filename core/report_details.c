@@ -56,6 +56,15 @@ static void put_memory(ct__text *text, const ct_result *result) {
     ct__text_put(text, " bytes per call, peak ");
     ct__text_put_count(text, memory->peak_bytes);
     ct__text_put(text, " bytes\n");
+    if (memory->kinds_count == 0) return;
+    ct__report_label(text, "Objects");
+    for (size_t i = 0; i < memory->kinds_count; i++) {
+        if (i > 0) ct__text_put(text, ", ");
+        ct__text_put_decimal(text, (double)memory->kinds[i].count / (double)memory->calls, 2);
+        ct__text_put(text, " ");
+        ct__text_put(text, memory->kinds[i].label);
+    }
+    ct__text_put(text, " per call\n");
 }
 
 /* ---- verbose ---- */

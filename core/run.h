@@ -29,6 +29,8 @@ typedef struct ct__result_block {
     char cycles_source[48];
     char cycles_reason[200];
     char memory_reason[160];
+    ct_memory_kind kinds[CT_MEMORY_KINDS_MAX];
+    char kind_text[CT_MEMORY_KINDS_MAX][16];
     char priority[64];
     char name[]; /* name_length bytes and a NUL */
 } ct__result_block;

@@ -231,7 +231,8 @@ void ct_time_note(ct_run *run, const char *sentence) {
 
 static int is_valid(const ct_time_finish *finish) {
     return finish == NULL || (finish->size >= sizeof *finish && finish->gc_generations <= CT_GC_GENERATIONS_MAX &&
-                              finish->overheads_count <= CT_OVERHEADS_MAX);
+                              finish->overheads_count <= CT_OVERHEADS_MAX &&
+                              (finish->memory == NULL || finish->memory->kinds_count <= CT_MEMORY_KINDS_MAX));
 }
 
 int ct_time_end(ct_run *run, const ct_time_finish *finish, ct_result **result) {
