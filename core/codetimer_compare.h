@@ -58,15 +58,16 @@ typedef struct ct_comparison {
 /* In pull style, with the loop of a run inside:
  *
  *     ct_compare_begin(names, count, NULL, &compare);
- *     while (ct_compare_next(compare, &candidate, &run)) {
+ *     while ((what = ct_compare_next(compare, &candidate, &run)) != 0) {
+ *         if (what == CT_WARM) { ... full collection, forget the host's counts ...; continue; }
  *         ... the host's counts ...
  *         while (ct_time_next(run, &k)) { ... calls of that candidate ...; ct_time_done(run, made); }
  *         ... the host's counts: add the differences up for this candidate ...
  *     }
  *     ct_compare_end(compare, finishes, interrupted, &comparison);
  *
- * "candidate" is 0 to count; count stands for the twin, which calls what the baseline calls. ct_time_next never says
- * CT_WARM here. A chunk that ends early ends the comparison. 2 to CT_CANDIDATES_MAX candidates. Returns CT_OK,
+ * "candidate" is 0 to count; count stands for the twin, which calls what the baseline calls. CT_WARM comes at most once,
+ * when the calls so far are forgotten; then there is no candidate and no run. ct_time_next never says it here. A chunk that ends early ends the comparison. 2 to CT_CANDIDATES_MAX candidates. Returns CT_OK,
  * CT_EINVAL, CT_ENOMEM. Nothing is allocated between begin and end. */
 CT_API int ct_compare_begin(const char *const *names, size_t count, const ct_compare_options *options,
                             ct_compare **compare);

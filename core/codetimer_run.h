@@ -181,6 +181,10 @@ CT_API double ct_time_progress(const ct_run *run);
  * Returns CT_OK, CT_EINVAL, CT_ENOMEM (the run is freed in every case). */
 CT_API int ct_time_end(ct_run *run, const ct_time_finish *finish, ct_result **result);
 
+/* Adds what empty calls take to a result that was made without, and the net cost with it. "overheads" is copied.
+ * CT_OK, CT_EINVAL (more than CT_OVERHEADS_MAX). */
+CT_API int ct_result_set_overheads(ct_result *result, size_t count, const ct_overhead *overheads);
+
 /* Drops a run without a result. */
 CT_API void ct_run_free(ct_run *run);
 CT_API void ct_result_free(ct_result *result);

@@ -31,6 +31,7 @@ struct ct_compare {
     uint64_t calls[CT_CANDIDATES_MAX + 1]; /* in a slot */
     int ready[CT_CANDIDATES_MAX + 1];      /* its slot is long enough */
     int source, started, ended, in_rounds;
+    int between; /* the host has been told that the warm-up is over */
     uint64_t budget_ticks, slot_ticks, began, rounds_began;
     size_t turn, at;                     /* the candidate whose slot it is; slots of the round that are complete */
     uint64_t ticks_before, calls_before; /* of that candidate */
@@ -138,16 +139,19 @@ static int find_unready(const ct_compare *compare, size_t *candidate) {
     return 0;
 }
 
-/* If so much of the budget is gone, what there is must do. */
-static void begin_rounds(ct_compare *compare) {
+/* If so much of the budget is gone, what there is must do. Returns whether the calls so far are forgotten. */
+static int begin_rounds(ct_compare *compare) {
     compare->in_rounds = 1;
     compare->rounds_began = elapsed(compare);
-    if (compare->rounds_began > compare->budget_ticks / 2) return;
+    if (compare->rounds_began > compare->budget_ticks / 2) return 0;
     for (size_t i = 0; i < compare->all; i++) {
-        ct__pilot_forget(compare->runs[i]);
-        compare->runs[i]->phase = CT__EXACT;
-        ct__batches_start(&compare->runs[i]->batches, compare->slot_ticks);
+        ct_run *run = compare->runs[i];
+        ct__pilot_forget(run);
+        run->phase = CT__EXACT;
+        run->n = run->stop_at = 0;
+        ct__batches_start(&run->batches, compare->slot_ticks);
     }
+    return 1;
 }
 
 /* ---- rounds ---- */
@@ -190,6 +194,7 @@ static void finish_slot(ct_compare *compare) {
     if (++compare->at == 2 * compare->all) keep_round(compare);
 }
 
+/* As ct_compare_next returns it. */
 static int choose_turn(ct_compare *compare) {
     if (!compare->in_rounds) {
         size_t candidate;
@@ -197,31 +202,35 @@ static int choose_turn(ct_compare *compare) {
             compare->turn = candidate;
             return 1;
         }
-        begin_rounds(compare);
+        if (begin_rounds(compare)) return CT_WARM;
     }
     if (compare->at == 0 && is_used_up(compare)) return 0;
     compare->turn = whose_turn(compare);
     return 1;
 }
 
-int ct_compare_next(ct_compare *compare, size_t *candidate, ct_run **run) {
-    if (compare->started && !compare->ended) finish_slot(compare);
-    if (!compare->started) {
-        compare->turn = compare->all - 1; /* the first that warms up comes after it */
-        compare->began = ct__clock_read(compare->source);
-    }
-    compare->started = 1;
-    if (compare->ended || !choose_turn(compare)) {
-        compare->ended = 1;
-        return 0;
-    }
+static void give_turn(ct_compare *compare, size_t *candidate, ct_run **run) {
     ct_run *next = compare->runs[compare->turn];
     compare->ticks_before = next->ticks;
     compare->calls_before = next->calls;
     ct__run_turn(next, compare->calls[compare->turn]);
     *candidate = compare->turn;
     *run = next;
-    return 1;
+}
+
+int ct_compare_next(ct_compare *compare, size_t *candidate, ct_run **run) {
+    if (compare->started && !compare->ended && !compare->between) finish_slot(compare);
+    if (compare->between) compare->rounds_began = elapsed(compare);
+    if (!compare->started) {
+        compare->turn = compare->all - 1; /* the first that warms up comes after it */
+        compare->began = ct__clock_read(compare->source);
+    }
+    compare->started = 1;
+    int what = compare->ended ? 0 : choose_turn(compare);
+    compare->ended = what == 0;
+    compare->between = what == CT_WARM;
+    if (what == 1) give_turn(compare, candidate, run);
+    return what;
 }
 
 double ct_compare_progress(const ct_compare *compare) {

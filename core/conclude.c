@@ -152,25 +152,26 @@ static void set_memory(ct_run *run, const ct_memory *memory) {
 
 static double less(double a, double b) { return a > b ? a - b : 0; }
 
-static void set_overheads(ct_run *run, const ct_time_finish *finish) {
-    ct__result_block *block = run->block;
-    ct_result *result = &block->result;
-    for (size_t i = 0; i < finish->overheads_count; i++) {
-        copy_text(block->overhead_text[i], sizeof block->overhead_text[i], finish->overheads[i].label);
-        block->overheads[i] = finish->overheads[i];
+int ct_result_set_overheads(ct_result *result, size_t count, const ct_overhead *overheads) {
+    ct__result_block *block = (ct__result_block *)result; /* its first member */
+    if (result == NULL || count > CT_OVERHEADS_MAX || (count > 0 && overheads == NULL)) return CT_EINVAL;
+    for (size_t i = 0; i < count; i++) {
+        copy_text(block->overhead_text[i], sizeof block->overhead_text[i], overheads[i].label);
+        block->overheads[i] = overheads[i];
         block->overheads[i].label = block->overhead_text[i];
     }
-    result->overheads_count = finish->overheads_count;
+    result->overheads_count = count;
     result->net_known = result->overheads_count > 0 && result->interval_known;
-    if (!result->net_known) return;
+    if (!result->net_known) return CT_OK;
     result->net_low_ns = less(result->interval_low_ns, block->overheads[0].high_ns);
     result->net_high_ns = less(result->interval_high_ns, block->overheads[0].low_ns);
+    return CT_OK;
 }
 
 static void set_finish(ct_run *run, const ct_time_finish *finish) {
     ct__result_block *block = run->block;
     set_gc(run, finish);
-    set_overheads(run, finish);
+    (void)ct_result_set_overheads(&block->result, finish->overheads_count, finish->overheads);
     if (finish->gc_time != NULL) block->result.gc_time = *finish->gc_time;
     block->result.gc_time_known = finish->gc_time != NULL;
     if (finish->memory != NULL) set_memory(run, finish->memory);
