@@ -47,7 +47,7 @@ static inline uint64_t ct__clock_ns(int source, uint64_t ticks) {
 /* Ticks in a number of nanoseconds (for thresholds). */
 uint64_t ct__clock_ticks_in(int source, uint64_t ns);
 
-/* The least step of the source between two readings, in ticks; 0 if it did not move in two thousand of them (0.1 ms). */
+/* The least step of the source between two readings, in ticks; 0 if it did not move in 2000 of them (0.1 ms). */
 uint64_t ct__clock_step(int source);
 
 /* Nanoseconds with their fraction, for a few ticks. */
