@@ -13,12 +13,7 @@
 /* Shorter runs are too easily disturbed to say more than their figures do. */
 static const uint64_t least_elapsed_ns = 10000000;
 
-enum { SENTENCE_SIZE = CT__NOTE_SIZE, TREND_BATCHES = 12 };
-
-static void put_percent(ct__text *text, double part) {
-    ct__text_put_decimal(text, part * 100, 0);
-    ct__text_put(text, " %");
-}
+enum { SENTENCE_SIZE = CT__NOTE_SIZE, TREND_BATCHES = 12, STEPS_TO_TELL = 8 };
 
 /* ---- the clock ---- */
 
@@ -54,11 +49,14 @@ static void explain_growth(ct_run *run) {
     char sentence[SENTENCE_SIZE];
     ct__text text;
     const ct__growth *growth = &run->growth;
-    int told = growth->asked > 4 && growth->k == 0 && growth->once > run->least_step;
-    if (!told || growth->twice >= growth->once + growth->once / 4) return;
+    const ct_result *result = &run->block->result;
+    double once = (double)growth->once, twice = (double)growth->twice;
+    double steps = STEPS_TO_TELL * result->resolution_ns;
+    int told = growth->asked > 4 && growth->k == 0 && ct__clock_exact_ns(run->source, growth->once) >= steps;
+    if (!told || once <= 0 || twice >= once * 1.25) return;
     ct__text_start(&text, sentence, sizeof sentence);
     ct__text_put(&text, "the work does not grow with n: twice as many calls took ");
-    ct__text_put_decimal(&text, (double)growth->twice / (double)growth->once, 2);
+    ct__text_put_decimal(&text, twice / once, 2);
     ct__text_put(&text, " times as long");
     ct_time_note(run, sentence);
 }
@@ -74,7 +72,7 @@ static void explain_gc(ct_run *run) {
     if (part < 0.5) return;
     ct__text_start(&text, sentence, sizeof sentence);
     ct__text_put(&text, "dominated by GC: ");
-    put_percent(&text, part < 1 ? part : 1);
+    ct__text_put_percent(&text, part < 1 ? part : 1, 0);
     ct__text_put(&text, " of the time went to ");
     ct__text_put_count(&text, result->gc_time.pauses);
     ct__text_put(&text, result->gc_time.pauses == 1 ? " pause" : " pauses");
@@ -92,7 +90,7 @@ static void explain_waiting(ct_run *run) {
     if (part >= 0.8 || usage->switches + usage->preemptions == 0) return;
     ct__text_start(&text, sentence, sizeof sentence);
     ct__text_put(&text, "CPU time is ");
-    put_percent(&text, part);
+    ct__text_put_percent(&text, part, 0);
     ct__text_put(&text,
                  usage->switches >= usage->preemptions ? " of wall: it waits" : " of wall: other threads had the CPU");
     ct_time_note(run, sentence);
@@ -126,11 +124,12 @@ static void explain_trend(ct_run *run) {
     for (size_t i = 0; i < count; i++) values[i] = (double)result->batches_ns[i] / (double)result->batches_calls[i];
     double deviate = ct__stats_trend(values, count);
     double first = median_of(result, 0, third), last = median_of(result, count - third, third);
-    int faster = deviate < -4 && last<first * 0.9, slower = deviate> 4 && first < last * 0.9;
+    int faster = deviate < -4 && last < first * 0.9;
+    int slower = deviate > 4 && first < last * 0.9;
     if (!faster && !slower) return;
     ct__text_start(&text, sentence, sizeof sentence);
     ct__text_put(&text, faster ? "still warming up: the last third is " : "it slows down: the last third is ");
-    put_percent(&text, faster ? 1 - last / first : last / first - 1);
+    ct__text_put_percent(&text, faster ? 1 - last / first : last / first - 1, 0);
     ct__text_put(&text, faster ? " faster than the first" : " slower than the first");
     ct_time_note(run, sentence);
 }

@@ -43,12 +43,12 @@ static void set_clock(ct_run *run) {
 
 /* So few batches have no median to speak of: the mean agrees with the elapsed time that stands beside it. */
 static double mean_per_call(const ct_result *result) {
-    uint64_t ns = 0, calls = 0;
+    double ns = 0, calls = 0;
     for (size_t i = 0; i < result->batches; i++) {
-        ns += result->batches_ns[i];
-        calls += result->batches_calls[i];
+        ns += (double)result->batches_ns[i];
+        calls += (double)result->batches_calls[i];
     }
-    return (double)ns / (double)calls;
+    return calls > 0 ? ns / calls : 0;
 }
 
 static void set_spread(ct_result *result, double *per_call, size_t rank) {
@@ -79,15 +79,12 @@ static void set_batches(ct_run *run) {
         run->block->batches_calls[i] = batches->calls[i];
         per_call[i] = (double)run->block->batches_ns[i] / (double)batches->calls[i];
     }
-    if (batches->count == 0 || run->ticks == 0) return;
     size_t rank;
-    result->per_call_known = 1;
+    result->per_call_ns = mean_per_call(result);
+    result->per_call_known = result->per_call_ns > 0; /* else the clock saw nothing of them */
+    if (!result->per_call_known) return;
     result->interval_known = ct__stats_median_rank(batches->count, interval_confidence, &rank);
-    if (result->interval_known) {
-        set_spread(result, per_call, rank);
-    } else {
-        result->per_call_ns = mean_per_call(result);
-    }
+    if (result->interval_known) set_spread(result, per_call, rank);
 }
 
 /* The sum of the batches, and of the chunk that an error cut short. */
@@ -117,7 +114,7 @@ static void set_cycles(ct_run *run) {
 }
 
 static void set_usage(ct_run *run) {
-    if (run->process != ct__os_process_number()) run->usage.os.known = run->usage.os.migrations_known = 0;
+    run->usage.went_down |= run->process != ct__os_process_number(); /* as the cycles: it begins anew */
     ct__usage_tell(&run->usage, &run->block->result.usage);
 }
 

@@ -69,6 +69,15 @@ void ct__text_put_decimal(ct__text *text, double value, int decimals) {
     if (decimals > 0) put_fraction(text, fraction, decimals);
 }
 
+void ct__text_put_percent(ct__text *text, double part, int decimals) {
+    if (part > 1e6) {
+        ct__text_put(text, "> 100,000,000 %");
+        return;
+    }
+    ct__text_put_decimal(text, part * 100, decimals);
+    ct__text_put(text, " %");
+}
+
 void ct__text_put_duration(ct__text *text, double duration_ns, int ascii) {
     static const struct {
         const char *name, *ascii;

@@ -29,6 +29,9 @@ void ct__text_put_count(ct__text *text, uint64_t count);
  * finite, negative or above 9e15 are written as "?": callers never pass them. */
 void ct__text_put_decimal(ct__text *text, double value, int decimals);
 
+/* A part as a percentage: 0.0123 -> "1.2 %". Above a millionfold it says just that. */
+void ct__text_put_percent(ct__text *text, double part, int decimals);
+
 /* A duration in the unit (ns, us, ms, s) in which it is 1 to 999.999, three decimals: "123.457 ns". */
 void ct__text_put_duration(ct__text *text, double duration_ns, int ascii);
 

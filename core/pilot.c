@@ -19,7 +19,7 @@
 static const uint64_t default_budget_ns = 200000000;
 static const uint64_t most_calls = (uint64_t)1 << 22; /* in one chunk, as in time.c */
 
-enum { BATCHES_WANTED = 100, STEPS_WANTED = 100, STILL_MOST = 64, PILOT_PART = 10, GROWTH_CHUNKS = 12 };
+enum { BATCHES_WANTED = 100, STEPS_WANTED = 100, STILL_MOST = 20, PILOT_PART = 10, GROWTH_CHUNKS = 12 };
 
 void ct__pilot_start(ct_run *run, uint64_t budget_ns) {
     if (budget_ns == 0) budget_ns = default_budget_ns;
@@ -44,17 +44,19 @@ static uint64_t calls_in(const ct_run *run, uint64_t ticks, uint64_t otherwise) 
 
 /* ---- the budget ---- */
 
-static uint64_t spent(const ct_run *run) {
-    uint64_t measured = run->warm_ticks + run->ticks, now = ct__clock_read(run->source);
-    uint64_t passed = run->started && now > run->began ? now - run->began : 0;
-    return measured > passed ? measured : passed;
+uint64_t ct__pilot_spent(const ct_run *run) {
+    uint64_t now = ct__clock_read(run->source);
+    uint64_t passed = run->open && now > run->began ? now - run->began : 0;
+    return run->used_ticks + (run->ticks > passed ? run->ticks : passed);
 }
 
-/* Half a call too much is as far from the budget as half a call too little. */
+/* Half a call too much is as far from the budget as half a call too little. Whatever the warm-up took, something is
+ * measured. */
 static int is_used_up(const ct_run *run) {
+    if (run->calls == 0) return 0;
     if (run->still >= STILL_MOST) return 1;
     uint64_t half = run->rate_calls > 0 ? run->rate_ticks / run->rate_calls / 2 : 0;
-    return spent(run) + half >= run->budget_ticks;
+    return ct__pilot_spent(run) >= run->budget_ticks - least(half, run->budget_ticks);
 }
 
 /* ---- pilot ---- */
@@ -68,7 +70,7 @@ static uint64_t pilot_chunk(const ct_run *run) {
 static int knows_enough(const ct_run *run, uint64_t span) {
     uint64_t target = least(run->budget_ticks / 50 + 1, run->chunk_ticks_max / 2);
     return span >= target || run->ticks >= run->budget_ticks / PILOT_PART || run->next_chunk >= most_calls ||
-           spent(run) >= run->budget_ticks / 2;
+           ct__pilot_spent(run) >= run->budget_ticks / 2;
 }
 
 static void start_growth(ct_run *run) {
@@ -86,8 +88,11 @@ static uint64_t batch_ticks(const ct_run *run) {
 }
 
 static void end_pilot(ct_run *run) {
-    run->kept = spent(run) > run->budget_ticks / 2 || run->ticks == 0;
+    uint64_t used = ct__pilot_spent(run);
+    run->kept = used > run->budget_ticks / 2 || run->ticks == 0;
     run->phase = run->kept ? CT__MEASURING : CT__WARM;
+    if (!run->kept) run->used_ticks = used;
+    if (run->ticks == 0) run->batches.target = run->budget_ticks; /* a clock too coarse for more than one */
 }
 
 void ct__pilot_forget(ct_run *run) {
@@ -95,7 +100,7 @@ void ct__pilot_forget(ct_run *run) {
     result->warmup_calls = run->calls;
     result->warmup_ns = ct__clock_ns(run->source, run->ticks);
     run->warm_ticks = run->ticks;
-    run->calls = run->ticks = run->wall_ticks = 0;
+    run->calls = run->ticks = run->wall_ticks = run->began = 0;
     run->cycles.value = 0;
     memset(&run->usage, 0, sizeof run->usage);
     ct__batches_start(&run->batches, batch_ticks(run));
@@ -110,8 +115,7 @@ static uint64_t measured_chunk(const ct_run *run) {
     const ct__growth *growth = &run->growth;
     if (growth->k > 0) return growth->asked % 4 == 1 || growth->asked % 4 == 2 ? growth->k * 2 : growth->k;
     uint64_t room = batches->target > batches->open_ticks ? batches->target - batches->open_ticks : 1;
-    return calls_in(run, least(room, run->chunk_ticks_max),
-                    run->next_chunk < most_calls ? run->next_chunk : most_calls);
+    return least(calls_in(run, least(room, run->chunk_ticks_max), most_calls), least(run->next_chunk, most_calls));
 }
 
 uint64_t ct__pilot_plan(ct_run *run) {

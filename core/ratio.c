@@ -81,13 +81,13 @@ static const double confidence_of_two = 0.95 * 0.95; /* both medians within thei
 
 static int divide(const double *a, const double *b, ct_ratio *ratio) {
     *ratio = (ct_ratio){.confidence = confidence_of_two};
-    if (!(b[0] > 0) || !(a[0] >= 0) || !isfinite(a[2] / b[0])) return 0;
+    if (!(b[0] > 0) || !(a[0] > 0) || !isfinite(a[2] / b[0])) return 0;
     ratio->known = 1;
     ratio->low = a[0] / b[2];
     ratio->ratio = a[1] / b[1];
     ratio->high = a[2] / b[0];
     ratio->different = ratio->low > 1 || ratio->high < 1;
-    if (ratio->low > 0) set_resolved(ratio, log(ratio->high / ratio->low) / 2);
+    set_resolved(ratio, log(ratio->high / ratio->low) / 2);
     return 1;
 }
 
@@ -99,6 +99,7 @@ int ct_result_ratio(const ct_result *a, const ct_result *b, int net, ct_ratio *r
     const double net_a[] = {a->net_low_ns, (a->net_low_ns + a->net_high_ns) / 2, a->net_high_ns};
     const double net_b[] = {b->net_low_ns, (b->net_low_ns + b->net_high_ns) / 2, b->net_high_ns};
     if (!divide(net ? net_a : raw_a, net ? net_b : raw_b, ratio))
-        ratio->reason = "what it is compared with is indistinguishable from an empty call";
+        ratio->reason = net ? "one of the two is indistinguishable from an empty call"
+                            : "the clock saw nothing of some batches of one of the two";
     return CT_OK;
 }

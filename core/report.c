@@ -67,8 +67,7 @@ static void put_per_call(ct__text *text, const ct_result *result, int ascii) {
     if (!result->interval_known || result->per_call_ns <= 0) return;
     double half = (result->interval_high_ns - result->interval_low_ns) / 2;
     ct__text_put(text, ascii ? " +- " : " \xc2\xb1 ");
-    ct__text_put_decimal(text, half / result->per_call_ns * 100, 1);
-    ct__text_put(text, " %");
+    ct__text_put_percent(text, half / result->per_call_ns, 1);
 }
 
 static void put_cycles(ct__text *text, const ct_result *result) {

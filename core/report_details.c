@@ -29,8 +29,8 @@ static void put_gc_time(ct__text *text, const ct_result *result, const ct_report
     put_duration(text, (double)gc->total_ns, options);
     ct__text_put(text, " (");
     if (result->elapsed_ns > 0) {
-        ct__text_put_decimal(text, (double)gc->total_ns / (double)result->elapsed_ns * 100, 1);
-        ct__text_put(text, " %, ");
+        ct__text_put_percent(text, (double)gc->total_ns / (double)result->elapsed_ns, 1);
+        ct__text_put(text, ", ");
     }
     put_counted(text, gc->pauses, " pause", " pauses");
     if (gc->pauses > 0) {

@@ -74,7 +74,7 @@ struct ct_run {
     uint64_t pause_start, pause_ticks;
     uint64_t backward;   /* chunks whose clock stepped back */
     uint64_t least_step; /* ticks of the shortest chunk in which the clock moved; 0: none yet */
-    uint64_t still;      /* chunks in a row in which it did not */
+    uint64_t still;      /* chunks in a row in which it did not, or hardly */
     int started, ended, due;
     int open;  /* within a stretch */
     int turns; /* of a comparison: many stretches */
@@ -84,7 +84,8 @@ struct ct_run {
     /* of an automatic run */
     int phase;
     uint64_t budget_ticks, began;
-    uint64_t warm_ticks;             /* spent before what is measured */
+    uint64_t used_ticks;             /* of the budget, before what is measured */
+    uint64_t warm_ticks;             /* of them, in calls */
     uint64_t rate_calls, rate_ticks; /* of the last chunk that told how long a call takes */
     int kept;                        /* the first calls are among the measured ones */
     ct__growth growth;
@@ -99,6 +100,9 @@ void ct__run_turn(ct_run *run, uint64_t calls);
 /* ---- pilot.c ---- */
 
 void ct__pilot_start(ct_run *run, uint64_t budget_ns);
+
+/* Of the budget, in ticks: what has passed or was measured, without the host's break between warm-up and batches. */
+uint64_t ct__pilot_spent(const ct_run *run);
 
 /* What the next chunk of an automatic run is to be; 0: the budget is used up. */
 uint64_t ct__pilot_plan(ct_run *run);

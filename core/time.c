@@ -160,6 +160,7 @@ int ct_time_next(ct_run *run, uint64_t *k) {
     run->due = 0;
     *k = run->chunk;
     if (run->chunk == 0) { /* the budget is used up */
+        run->ended = 1;
         close_stretch(run, ct__clock_read(run->source));
         return 0;
     }
@@ -168,13 +169,18 @@ int ct_time_next(ct_run *run, uint64_t *k) {
     return 1;
 }
 
+/* Millions of calls take longer than a hundredth of a chunk, if the clock runs. */
+static int moved(const ct_run *run, uint64_t span) {
+    return span > 0 && (run->chunk < chunk_max_calls || span > run->chunk_ticks_max / 100);
+}
+
 static uint64_t measure_span(ct_run *run, uint64_t end) {
     uint64_t span = end - run->chunk_start;
     if (end < run->chunk_start) {
         span = 0;
         run->backward++;
     }
-    run->still = span == 0 ? run->still + 1 : 0;
+    run->still = moved(run, span) ? 0 : run->still + 1;
     if (span > 0 && (run->least_step == 0 || span < run->least_step)) run->least_step = span;
     return span;
 }
@@ -211,7 +217,7 @@ void ct_time_cut(ct_run *run) { run->due = 1; }
 
 double ct_time_progress(const ct_run *run) {
     double all = run->phase == CT__EXACT ? (double)run->n : (double)run->budget_ticks;
-    double now = run->phase == CT__EXACT ? (double)run->calls : (double)(run->warm_ticks + run->ticks);
+    double now = run->phase == CT__EXACT ? (double)run->calls : (double)ct__pilot_spent(run);
     if (run->ended || all <= 0) return 1;
     return now < all ? now / all : 1;
 }

@@ -10,7 +10,8 @@
 
 typedef struct ct__usage {
     ct__os_usage os;
-    int parts; /* of a sum: how many differences are in it */
+    int parts;     /* of a sum: how many differences are in it */
+    int went_down; /* of a sum: some count did */
 } ct__usage;
 
 /* Migrations cost a file to read: only "with_migrations". */
