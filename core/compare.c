@@ -22,7 +22,7 @@ static const uint64_t budget_each_ns = 250000000;
 static const uint64_t least_slot_ns = 100000;
 static const uint64_t most_calls = (uint64_t)1 << 22;
 
-enum { ROUNDS_WANTED = 200, STEPS_WANTED = 100, STILL_MOST = 8 };
+enum { ROUNDS_WANTED = 200, STEPS_WANTED = 100, STILL_MOST = 4 };
 
 struct ct_compare {
     ct__comparison_block *block;
@@ -31,7 +31,10 @@ struct ct_compare {
     uint64_t calls[CT_CANDIDATES_MAX + 1]; /* in a slot */
     int ready[CT_CANDIDATES_MAX + 1];      /* its slot is long enough */
     int source, started, ended, in_rounds;
-    int between; /* the host has been told that the warm-up is over */
+    int step_known;                            /* of the clock */
+    int warm;                                  /* the calls to warm up could be forgotten */
+    int between;                               /* the host has been told so, and may be collecting */
+    uint64_t last_slot[CT_CANDIDATES_MAX + 1]; /* ticks it took */
     uint64_t budget_ticks, slot_ticks, began, rounds_began;
     size_t turn, at;                     /* the candidate whose slot it is; slots of the round that are complete */
     uint64_t ticks_before, calls_before; /* of that candidate */
@@ -59,6 +62,7 @@ static void plan(ct_compare *compare, uint64_t budget_ns) {
     uint64_t slot = compare->budget_ticks / (2 * compare->all * ROUNDS_WANTED);
     uint64_t least = ct__clock_ticks_in(compare->source, least_slot_ns);
     uint64_t steps = ct__clock_step(compare->source) * STEPS_WANTED;
+    compare->step_known = steps > 0;
     if (slot < least) slot = least;
     compare->slot_ticks = slot > steps ? slot : steps;
     for (size_t i = 0; i < compare->all; i++) ct__batches_start(&compare->runs[i]->batches, compare->slot_ticks);
@@ -108,11 +112,18 @@ static uint64_t elapsed(const ct_compare *compare) {
     return passed > measured ? passed : measured;
 }
 
+/* By the rounds so far; before the first by the slots of the warm-up. */
+static uint64_t ticks_of_round(const ct_compare *compare, uint64_t now) {
+    uint64_t rounds = compare->block->stored, sum = 0;
+    for (size_t i = 0; i < compare->all; i++) sum += 2 * compare->last_slot[i];
+    return rounds > 0 && now > compare->rounds_began ? (now - compare->rounds_began) / rounds : sum;
+}
+
+/* Half a round too much is as far from the budget as half a round too little. */
 static int is_used_up(const ct_compare *compare) {
-    uint64_t rounds = compare->block->stored, now = elapsed(compare);
-    if (rounds == CT__ROUNDS_MAX || compare->still >= STILL_MOST) return 1;
-    uint64_t one = rounds > 0 ? (now - compare->rounds_began) / rounds : 0;
-    return now + one / 2 >= compare->budget_ticks;
+    uint64_t now = elapsed(compare), half = ticks_of_round(compare, now) / 2;
+    if (compare->block->stored == CT__ROUNDS_MAX || compare->still >= STILL_MOST) return 1;
+    return now >= compare->budget_ticks || half >= compare->budget_ticks - now;
 }
 
 /* ---- warming up ---- */
@@ -127,14 +138,22 @@ static uint64_t grow(const ct_compare *compare, uint64_t calls, uint64_t span) {
 
 static void learn_calls(ct_compare *compare, size_t candidate, uint64_t span) {
     uint64_t calls = compare->calls[candidate];
+    if (!compare->step_known && span > 0) { /* two thousand readings did not see it move: this was a step, or a few */
+        compare->step_known = 1;
+        if (span > compare->slot_ticks / STEPS_WANTED) compare->slot_ticks = span * STEPS_WANTED;
+    }
+    compare->last_slot[candidate] = span;
     compare->ready[candidate] = span >= compare->slot_ticks / 2 || calls == most_calls;
     compare->calls[candidate] = grow(compare, calls, span);
 }
 
+/* Every candidate is called at least once; the twin, and the rest, while there is budget. */
 static int find_unready(const ct_compare *compare, size_t *candidate) {
+    int in_budget = elapsed(compare) < compare->budget_ticks;
     for (size_t i = 1; i <= compare->all; i++) {
         *candidate = (compare->turn + i) % compare->all;
-        if (!compare->ready[*candidate]) return 1;
+        int called = compare->runs[*candidate]->calls > 0 || *candidate == compare->count;
+        if (!called || (in_budget && !compare->ready[*candidate])) return 1;
     }
     return 0;
 }
@@ -143,7 +162,8 @@ static int find_unready(const ct_compare *compare, size_t *candidate) {
 static int begin_rounds(ct_compare *compare) {
     compare->in_rounds = 1;
     compare->rounds_began = elapsed(compare);
-    if (compare->rounds_began > compare->budget_ticks / 2) return 0;
+    compare->warm = compare->rounds_began <= compare->budget_ticks / 2;
+    if (!compare->warm) return 0;
     for (size_t i = 0; i < compare->all; i++) {
         ct_run *run = compare->runs[i];
         ct__pilot_forget(run);
@@ -198,7 +218,7 @@ static void finish_slot(ct_compare *compare) {
 static int choose_turn(ct_compare *compare) {
     if (!compare->in_rounds) {
         size_t candidate;
-        if (elapsed(compare) < compare->budget_ticks && find_unready(compare, &candidate)) {
+        if (find_unready(compare, &candidate)) {
             compare->turn = candidate;
             return 1;
         }
@@ -218,9 +238,15 @@ static void give_turn(ct_compare *compare, size_t *candidate, ct_run **run) {
     *run = next;
 }
 
+/* What the host did between warm-up and rounds is not on the budget. */
+static void leave_out_break(ct_compare *compare) {
+    uint64_t passed = elapsed(compare);
+    if (passed > compare->rounds_began) compare->began += passed - compare->rounds_began;
+}
+
 int ct_compare_next(ct_compare *compare, size_t *candidate, ct_run **run) {
     if (compare->started && !compare->ended && !compare->between) finish_slot(compare);
-    if (compare->between) compare->rounds_began = elapsed(compare);
+    if (compare->between) leave_out_break(compare);
     if (!compare->started) {
         compare->turn = compare->all - 1; /* the first that warms up comes after it */
         compare->began = ct__clock_read(compare->source);
@@ -252,15 +278,29 @@ void ct_compare_note(ct_compare *compare, const char *sentence) {
 
 /* ---- end ---- */
 
-static void explain_rounds(const ct_compare *compare) {
+/* Why there may be no ratio. */
+static void explain_rounds(const ct_compare *compare, int interrupted) {
     ct__comparison_block *block = compare->block;
-    uint64_t seen = block->stored - block->comparison.rounds_tied;
+    uint64_t tied = block->comparison.rounds_tied, seen = block->stored - tied;
     ct__text text;
     ct__text_start(&text, block->reason, sizeof block->reason);
     ct__text_put_count(&text, seen);
     ct__text_put(&text, seen == 1 ? " round with a time, " : " rounds with a time, ");
     ct__text_put_count(&text, ct__ratio_rounds_needed(compare->count));
-    ct__text_put(&text, " are needed: give it a larger budget");
+    ct__text_put(&text, " are needed");
+    if (interrupted) {
+        ct__text_put(&text, ": it was interrupted");
+    } else {
+        ct__text_put(&text, tied > seen ? ": the clock saw nothing of the others" : ": give it a larger budget");
+    }
+}
+
+static void explain_all(ct_compare *compare) {
+    ct_comparison *comparison = &compare->block->comparison;
+    if (compare->in_rounds && !compare->warm)
+        ct_compare_note(compare, "no warm-up: the first calls took most of the budget, and are part of the results");
+    if (comparison->rounds_tied > 0 && comparison->rounds_tied < comparison->rounds)
+        ct_compare_note(compare, "rounds of which the clock saw nothing were left out");
 }
 
 static void conclude(ct_compare *compare, const ct_time_finish *finishes, const char *interrupted) {
@@ -269,9 +309,12 @@ static void conclude(ct_compare *compare, const ct_time_finish *finishes, const 
     ct__text text;
     comparison->elapsed_ns = ct__clock_ns(compare->source, compare->started ? elapsed(compare) : 0);
     comparison->rounds = block->stored;
-    explain_rounds(compare);
+    explain_rounds(compare, interrupted != NULL);
+    explain_all(compare);
     for (size_t i = 0; i < compare->count; i++) {
-        block->results[i] = ct__run_conclude(compare->runs[i], finishes != NULL ? &finishes[i] : NULL);
+        ct_time_finish finish = finishes != NULL ? finishes[i] : (ct_time_finish){.size = sizeof finish};
+        finish.interrupted = compare->runs[i]->calls < compare->runs[i]->stop_at ? interrupted : NULL;
+        block->results[i] = ct__run_conclude(compare->runs[i], &finish);
         compare->runs[i]->block = NULL;
     }
     ct__ratio_of_rows(block, compare->count, compare->baseline, &comparison->twin);
