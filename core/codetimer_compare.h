@@ -67,7 +67,9 @@ typedef struct ct_comparison {
  *     ct_compare_end(compare, finishes, interrupted, &comparison);
  *
  * "candidate" is 0 to count; count stands for the twin, which calls what the baseline calls. CT_WARM comes at most once,
- * when the calls so far are forgotten; then there is no candidate and no run. ct_time_next never says it here. A chunk that ends early ends the comparison. 2 to CT_CANDIDATES_MAX candidates. Returns CT_OK,
+ * when the calls so far are forgotten; then there is no candidate and no run. ct_time_next never says it here. A chunk
+ * that ends early ends the comparison. Every candidate is called at least once, whatever the budget. 2 to
+ * CT_CANDIDATES_MAX candidates. Returns CT_OK,
  * CT_EINVAL, CT_ENOMEM. Nothing is allocated between begin and end. */
 CT_API int ct_compare_begin(const char *const *names, size_t count, const ct_compare_options *options,
                             ct_compare **compare);
@@ -75,7 +77,8 @@ CT_API int ct_compare_next(ct_compare *compare, size_t *candidate, ct_run **run)
 CT_API void ct_compare_note(ct_compare *compare, const char *text);
 CT_API double ct_compare_progress(const ct_compare *compare);
 
-/* "finishes": [count], or NULL; their "interrupted" is not looked at. The comparison is freed in every case. */
+/* "finishes": [count], or NULL; their "interrupted" is not looked at: that of the comparison also marks the result of
+ * the candidate whose turn it ended. The comparison is freed in every case. */
 CT_API int ct_compare_end(ct_compare *compare, const ct_time_finish *finishes, const char *interrupted,
                           ct_comparison **comparison);
 CT_API void ct_compare_free(ct_compare *compare);
