@@ -37,6 +37,7 @@ typedef struct ct_ratio {
     double confidence;  /* of the interval, after the correction for several candidates: 0.99 of all together */
     int different;      /* 1: the interval excludes 1, by more than the twin shows */
     double resolved;    /* differences below this are not resolved: 0.008 means 0.8 % */
+    int in_turns;       /* 1: measured in the same rounds; 0: of two results that only stand beside each other */
     const char *reason; /* NULL, or why it is not known */
 } ct_ratio;
 
@@ -93,11 +94,14 @@ CT_API int ct_comparison_ratio(const ct_comparison *comparison, size_t a, size_t
  * machine in between is not in it. CT_OK, CT_EINVAL (a median or its interval is not known). */
 CT_API int ct_result_ratio(const ct_result *a, const ct_result *b, int net, ct_ratio *ratio);
 
-/* One sentence: "b is 1.34 x faster than a, 1.31 to 1.37" or "no difference resolved ...". Returns as snprintf does. */
+/* One sentence, without a newline: "b is 1.34× faster than a, 1.31–1.37", "b and a: no difference resolved; this machine
+ * resolves ≥ 0.8 %" or "b and a: not compared (why)"; what was not measured in turns is said to be so. "name" and
+ * "baseline" end in a NUL. Of the options "color" and "ascii" count. Returns as snprintf does. */
 CT_API size_t ct_ratio_verdict(const ct_ratio *ratio, const char *name, const char *baseline,
                                const ct_report_options *options, char *buffer, size_t size);
 
-/* The table of all candidates and the sentences below it. Returns as snprintf does. */
+/* The table of all candidates, a sentence for each against the baseline, and the notes, ending in an empty line; if
+ * "verbose" the rounds as well; if "line" the sentences alone, on one line. Returns as snprintf does. */
 CT_API size_t ct_comparison_format(const ct_comparison *comparison, const ct_report_options *options, char *buffer,
                                    size_t size);
 

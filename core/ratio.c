@@ -42,7 +42,7 @@ static void set_resolved(ct_ratio *ratio, double logarithm) {
 void ct__ratio_of_rows(const ct__comparison_block *block, size_t a, size_t b, ct_ratio *ratio) {
     double differences[CT__ROUNDS_MAX];
     size_t count = collect(block, a, b, differences), rank;
-    *ratio = (ct_ratio){.confidence = confidence_of_each(block->comparison.count)};
+    *ratio = (ct_ratio){.confidence = confidence_of_each(block->comparison.count), .in_turns = 1};
     ratio->known = ct__stats_median_rank(count, ratio->confidence, &rank);
     if (!ratio->known) {
         ratio->reason = block->reason;
@@ -67,7 +67,7 @@ void ct__ratio_judge(const ct_ratio *twin, ct_ratio *ratio) {
 int ct_comparison_ratio(const ct_comparison *comparison, size_t a, size_t b, ct_ratio *ratio) {
     if (comparison == NULL || ratio == NULL || a >= comparison->count || b >= comparison->count) return CT_EINVAL;
     if (a == b) {
-        *ratio = (ct_ratio){.known = 1, .ratio = 1, .low = 1, .high = 1, .confidence = 1};
+        *ratio = (ct_ratio){.known = 1, .ratio = 1, .low = 1, .high = 1, .confidence = 1, .in_turns = 1};
         return CT_OK;
     }
     ct__ratio_of_rows((const ct__comparison_block *)(const void *)comparison, a, b, ratio);

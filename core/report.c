@@ -26,11 +26,10 @@ void ct__report_label(ct__text *text, const char *label) {
     } while (width < VALUE_COLUMN);
 }
 
-static void put_name(ct__text *text, const ct_result *result, int color) {
+void ct__report_name(ct__text *text, const char *name, size_t length, int color) {
     if (color) ct__text_put(text, "\x1b[33m");
-    ct__text_put_escaped(text, result->name, result->name_length);
+    ct__text_put_escaped(text, name, length);
     if (color) ct__text_put(text, "\x1b[0m");
-    ct__text_put(text, "\n");
 }
 
 static void put_calls(ct__text *text, const ct_result *result) {
@@ -58,7 +57,7 @@ static void put_elapsed(ct__text *text, const ct_result *result) {
     ct__text_put(text, " ms");
 }
 
-static void put_per_call(ct__text *text, const ct_result *result, int ascii) {
+void ct__report_per_call(ct__text *text, const ct_result *result, int ascii) {
     if (!result->per_call_known) {
         ct__text_put(text, ascii ? "-" : "\xe2\x80\x94");
         return;
@@ -83,7 +82,8 @@ static void put_cycles(ct__text *text, const ct_result *result) {
 }
 
 static void put_block(ct__text *text, const ct_result *result, const ct_report_options *options) {
-    put_name(text, result, options->color);
+    ct__report_name(text, result->name, result->name_length, options->color);
+    ct__text_put(text, "\n");
     ct__report_label(text, "Calls");
     put_calls(text, result);
     ct__text_put(text, "\n");
@@ -91,7 +91,7 @@ static void put_block(ct__text *text, const ct_result *result, const ct_report_o
     put_elapsed(text, result);
     ct__text_put(text, "\n");
     ct__report_label(text, "Per Call");
-    put_per_call(text, result, options->ascii);
+    ct__report_per_call(text, result, options->ascii);
     ct__text_put(text, "\n");
     ct__report_label(text, "CPU Cycles");
     put_cycles(text, result);
@@ -117,7 +117,7 @@ static void put_line(ct__text *text, const ct_result *result, const ct_report_op
     ct__text_put(text, result->calls == 1 && result->interrupted == NULL ? " call, " : " calls, ");
     put_elapsed(text, result);
     ct__text_put(text, ", ");
-    put_per_call(text, result, options->ascii);
+    ct__report_per_call(text, result, options->ascii);
     ct__text_put(text, " per call");
 }
 

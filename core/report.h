@@ -14,4 +14,10 @@ void ct__report_label(ct__text *text, const char *label);
 /* The lines that only some runs have: GC time and memory, where they were asked for; and if "verbose" the rest. */
 void ct__report_details(ct__text *text, const ct_result *result, const ct_report_options *options);
 
+/* "123.457 ns ± 1.2 %", or a dash. */
+void ct__report_per_call(ct__text *text, const ct_result *result, int ascii);
+
+/* A name, escaped, in yellow where "color". */
+void ct__report_name(ct__text *text, const char *name, size_t length, int color);
+
 #endif

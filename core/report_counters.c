@@ -5,39 +5,17 @@
  * Rows are taken one by one, so that the registry is never locked for long; the longest total comes first. A disabled
  * counter and one without a call have no row.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "codetimer.h"
 #include "format.h"
 #include "platform/platform.h"
 #include "registry.h"
+#include "table.h"
 
-/* A longer name takes its row out of line, not all the others. */
-enum { COLUMNS = 9, CELL_SIZE = 48, NAME_WIDTH_MOST = 80 };
+static const char *const titles[] = {"Calls", "Average", "P50", "P99", "Min", "Max", "Total", "Errors", "In Flight"};
 
-static const char *const titles[COLUMNS] = {"Calls", "Average", "P50",   "P99",      "Min",
-                                             "Max",   "Total",   "Errors", "In Flight"};
-
-typedef struct row {
-    char *name; /* escaped */
-    uint64_t total_ns;
-    char cells[COLUMNS][CELL_SIZE];
-} row;
-
-typedef struct table {
-    row *rows;
-    size_t count, room;
-    size_t name_width, widths[COLUMNS];
-    uint64_t silent;
-} table;
-
-/* Columns on a terminal: characters, not bytes. */
-static size_t width_of(const char *text) {
-    size_t width = 0;
-    for (; *text != '\0'; text++) width += ((unsigned char)*text >> 6) != 2;
-    return width;
-}
+enum { COLUMNS = sizeof titles / sizeof titles[0] };
 
 /* The member, or the whole key where the category is not its beginning. */
 static const char *shown_name(const char *key) {
@@ -47,142 +25,64 @@ static const char *shown_name(const char *key) {
     return implied ? member : key;
 }
 
-static char *escape_name(const char *key) {
-    ct__text text;
-    const char *name = shown_name(key);
-    ct__text_start(&text, NULL, 0);
-    ct__text_put_escaped(&text, name, strlen(name));
-    size_t size = text.length + 1;
-    char *escaped = malloc(size);
-    if (escaped == NULL) return NULL;
-    ct__text_start(&text, escaped, size);
-    ct__text_put_escaped(&text, name, strlen(name));
-    return escaped;
-}
-
 static void put_count_cell(char *cell, uint64_t count) {
     ct__text text;
-    ct__text_start(&text, cell, CELL_SIZE);
+    ct__text_start(&text, cell, CT__CELL_SIZE);
     ct__text_put_count(&text, count);
 }
 
 static void put_duration_cell(char *cell, double duration_ns, int ascii) {
     ct__text text;
-    ct__text_start(&text, cell, CELL_SIZE);
+    ct__text_start(&text, cell, CT__CELL_SIZE);
     ct__text_put_duration(&text, duration_ns, ascii);
 }
 
-static void fill_row(row *one, const ct_sample *sample, int ascii) {
+static void fill_row(ct__table_row *row, const ct_sample *sample, int ascii) {
     double average = 0, p50 = 0, p99 = 0;
     ct_sample_average_ns(sample, &average);
     ct_sample_percentile_ns(sample, 50, &p50);
     ct_sample_percentile_ns(sample, 99, &p99);
     const double least = (double)sample->min_ns, longest = (double)sample->max_ns, total = (double)sample->total_ns;
     const double durations[] = {average, p50, p99, least, longest, total};
-    one->total_ns = sample->total_ns;
-    put_count_cell(one->cells[0], sample->calls);
-    for (size_t i = 0; i < 6; i++) put_duration_cell(one->cells[i + 1], durations[i], ascii);
-    put_count_cell(one->cells[7], sample->errors);
-    put_count_cell(one->cells[8], sample->in_flight);
+    row->order = sample->total_ns;
+    put_count_cell(row->cells[0], sample->calls);
+    for (size_t i = 0; i < 6; i++) put_duration_cell(row->cells[i + 1], durations[i], ascii);
+    put_count_cell(row->cells[7], sample->errors);
+    put_count_cell(row->cells[8], sample->in_flight);
 }
 
-/* The row of one record, with its name; 0 where there is none to show, -1 without memory. */
-static int take_row(uint32_t index, int ascii, row *one, table *rows) {
+/* Adds the row of one record, if there is one to show. Returns 0 without memory. */
+static int take_row(ct__table *table, uint32_t index, int ascii, uint64_t *silent) {
     ct_sample sample;
-    int taken = 0;
+    ct__table_row *row = NULL;
+    int shown = 0;
     ct__os_lock();
     ct__definition *definition = ct__definition_at(index);
     if (definition != NULL) {
         ct__record_sample(definition->record, &sample);
-        int shown = sample.enabled && (sample.calls > 0 || sample.in_flight > 0);
-        one->name = shown ? escape_name(definition->key) : NULL;
-        taken = !shown ? 0 : one->name != NULL ? 1 : -1;
-        rows->silent += !shown;
+        shown = sample.enabled && (sample.calls > 0 || sample.in_flight > 0);
+        *silent += !shown;
+        const char *name = shown_name(definition->key);
+        if (shown) row = ct__table_add(table, name, strlen(name));
     }
     ct__os_unlock();
-    if (taken == 1) fill_row(one, &sample, ascii);
-    return taken;
+    if (row != NULL) fill_row(row, &sample, ascii);
+    return row != NULL || !shown;
 }
 
-static int add_row(table *rows, const row *one) {
-    if (rows->count == rows->room) {
-        size_t room = rows->room == 0 ? 64 : rows->room * 2;
-        row *more = realloc(rows->rows, room * sizeof *more);
-        if (more == NULL) return 0;
-        rows->rows = more;
-        rows->room = room;
-    }
-    rows->rows[rows->count++] = *one;
-    return 1;
-}
-
-static int collect(table *rows, int ascii) {
+static int collect(ct__table *table, int ascii, uint64_t *silent) {
     uint32_t end = ct_counters_end();
-    for (uint32_t i = 0; i < end; i++) {
-        row one;
-        int taken = take_row(i, ascii, &one, rows);
-        if (taken == 0) continue;
-        if (taken < 0) return 0;
-        if (!add_row(rows, &one)) {
-            free(one.name);
-            return 0;
-        }
-    }
+    for (uint32_t i = 0; i < end; i++)
+        if (!take_row(table, i, ascii, silent)) return 0;
     return 1;
 }
 
-static int compare_rows(const void *a, const void *b) {
-    const row *x = a, *y = b;
-    if (x->total_ns != y->total_ns) return x->total_ns < y->total_ns ? 1 : -1;
-    return strcmp(x->name, y->name);
-}
-
-static void measure_widths(table *rows) {
-    rows->name_width = width_of("Member");
-    const size_t most = NAME_WIDTH_MOST;
-    for (size_t c = 0; c < COLUMNS; c++) rows->widths[c] = width_of(titles[c]);
-    for (size_t i = 0; i < rows->count; i++) {
-        size_t width = width_of(rows->rows[i].name);
-        if (width > rows->name_width) rows->name_width = width < most ? width : most;
-        for (size_t c = 0; c < COLUMNS; c++)
-            if (width_of(rows->rows[i].cells[c]) > rows->widths[c]) rows->widths[c] = width_of(rows->rows[i].cells[c]);
-    }
-}
-
-static void put_spaces(ct__text *text, size_t count) {
-    while (count-- > 0) ct__text_put(text, " ");
-}
-
-static void put_name_cell(ct__text *text, const table *rows, const char *name, int color) {
-    if (color) ct__text_put(text, "\x1b[33m");
-    ct__text_put(text, name);
-    if (color) ct__text_put(text, "\x1b[0m");
-    size_t width = width_of(name);
-    if (width < rows->name_width) put_spaces(text, rows->name_width - width);
-}
-
-static void put_cell(ct__text *text, const table *rows, size_t column, const char *cell) {
-    put_spaces(text, 2 + rows->widths[column] - width_of(cell));
-    ct__text_put(text, cell);
-}
-
-static void put_table(ct__text *text, const table *rows, int color) {
-    put_name_cell(text, rows, "Member", 0);
-    for (size_t c = 0; c < COLUMNS; c++) put_cell(text, rows, c, titles[c]);
-    ct__text_put(text, "\n");
-    for (size_t i = 0; i < rows->count; i++) {
-        put_name_cell(text, rows, rows->rows[i].name, color);
-        for (size_t c = 0; c < COLUMNS; c++) put_cell(text, rows, c, rows->rows[i].cells[c]);
-        ct__text_put(text, "\n");
-    }
-}
-
-static void put_remarks(ct__text *text, const table *rows) {
+static void put_remarks(ct__text *text, uint64_t silent) {
     ct_counters counters;
     ct_counters_info(&counters);
-    if (rows->silent > 0) {
-        ct__text_put_count(text, rows->silent);
-        ct__text_put(text, rows->silent == 1 ? " counter without calls\n" : " counters without calls\n");
+    if (silent > 0) {
+        ct__text_put_count(text, silent);
+        ct__text_put(text, silent == 1 ? " counter without calls\n" : " counters without calls\n");
     }
     if (counters.refused == 0) return;
     ct__text_put_count(text, counters.refused);
@@ -194,17 +94,17 @@ static void put_remarks(ct__text *text, const table *rows) {
 }
 
 size_t ct_report_counters(const ct_report_options *options, char *buffer, size_t size) {
-    table rows = {0};
+    ct__table table;
     ct__text text;
+    uint64_t silent = 0;
     ct__text_start(&text, buffer, size);
-    int color = options != NULL && options->color, ascii = options != NULL && options->ascii;
-    if (collect(&rows, ascii)) {
-        if (rows.count > 0) qsort(rows.rows, rows.count, sizeof *rows.rows, compare_rows);
-        measure_widths(&rows);
-        put_table(&text, &rows, color);
-        put_remarks(&text, &rows);
+    ct__table_start(&table, "Member");
+    for (size_t c = 0; c < COLUMNS; c++) ct__table_column(&table, titles[c]);
+    if (collect(&table, options != NULL && options->ascii, &silent)) {
+        ct__table_sort(&table);
+        ct__table_put(&text, &table, options != NULL && options->color);
+        put_remarks(&text, silent);
     }
-    for (size_t i = 0; i < rows.count; i++) free(rows.rows[i].name);
-    free(rows.rows);
+    ct__table_free(&table);
     return text.length;
 }
