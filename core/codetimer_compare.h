@@ -94,9 +94,9 @@ CT_API int ct_comparison_ratio(const ct_comparison *comparison, size_t a, size_t
  * machine in between is not in it. CT_OK, CT_EINVAL (a median or its interval is not known). */
 CT_API int ct_result_ratio(const ct_result *a, const ct_result *b, int net, ct_ratio *ratio);
 
-/* One sentence, without a newline: "b is 1.34× faster than a, 1.31–1.37", "b and a: no difference resolved; this machine
- * resolves ≥ 0.8 %" or "b and a: not compared (why)"; what was not measured in turns is said to be so. "name" and
- * "baseline" end in a NUL. Of the options "color" and "ascii" count. Returns as snprintf does. */
+/* One sentence, without a newline: "b is 1.34× faster than a, 1.31–1.37", "b and a: no difference resolved; this
+ * machine resolves ≥ 0.8 %" or "b and a: not compared (why)"; what was not measured in turns is said to be so. "name"
+ * and "baseline" end in a NUL. Of the options "color" and "ascii" count. Returns as snprintf does. */
 CT_API size_t ct_ratio_verdict(const ct_ratio *ratio, const char *name, const char *baseline,
                                const ct_report_options *options, char *buffer, size_t size);
 

@@ -32,7 +32,7 @@ void ct__report_name(ct__text *text, const char *name, size_t length, int color)
     if (color) ct__text_put(text, "\x1b[0m");
 }
 
-static void put_calls(ct__text *text, const ct_result *result) {
+void ct__report_calls(ct__text *text, const ct_result *result) {
     ct__text_put_count(text, result->calls);
     if (result->interrupted == NULL) return;
     if (!result->automatic) {
@@ -85,7 +85,7 @@ static void put_block(ct__text *text, const ct_result *result, const ct_report_o
     ct__report_name(text, result->name, result->name_length, options->color);
     ct__text_put(text, "\n");
     ct__report_label(text, "Calls");
-    put_calls(text, result);
+    ct__report_calls(text, result);
     ct__text_put(text, "\n");
     ct__report_label(text, "Time Elapsed");
     put_elapsed(text, result);
@@ -113,7 +113,7 @@ static void put_block(ct__text *text, const ct_result *result, const ct_report_o
 static void put_line(ct__text *text, const ct_result *result, const ct_report_options *options) {
     ct__text_put_escaped(text, result->name, result->name_length);
     ct__text_put(text, ": ");
-    put_calls(text, result);
+    ct__report_calls(text, result);
     ct__text_put(text, result->calls == 1 && result->interrupted == NULL ? " call, " : " calls, ");
     put_elapsed(text, result);
     ct__text_put(text, ", ");

@@ -17,6 +17,13 @@ void ct__report_details(ct__text *text, const ct_result *result, const ct_report
 /* "123.457 ns ± 1.2 %", or a dash. */
 void ct__report_per_call(ct__text *text, const ct_result *result, int ascii);
 
+/* "100", "37 of 100 (ValueError)" */
+void ct__report_calls(ct__text *text, const ct_result *result);
+
+/* What stands below a table of results, a line each: of a comparison the verdicts, notes, and what the columns mean. */
+void ct__report_below(ct__text *text, const ct_result *const *results, size_t count, const ct_comparison *comparison,
+                      const ct_report_options *options);
+
 /* A name, escaped, in yellow where "color". */
 void ct__report_name(ct__text *text, const char *name, size_t length, int color);
 

@@ -122,37 +122,42 @@ static void put_end(ct__text *text, const ct_comparison *comparison) {
     ct__text_put(text, ")\n");
 }
 
-static void put_note(ct__text *text, const char *note) {
-    ct__text_put_escaped(text, note, strlen(note));
-    ct__text_put(text, "\n");
-}
-
-static void put_notes(ct__text *text, const ct_comparison *comparison, const ct_report_options *options) {
-    for (size_t i = 0; i < comparison->notes_count; i++) {
+static void put_notes(ct__text *text, const char *const *notes, size_t count, const ct_result *of,
+                      const ct_report_options *options) {
+    for (size_t i = 0; i < count; i++) {
         ct__text_put(text, "Note: ");
-        put_note(text, comparison->notes[i]);
-    }
-    for (size_t i = 0; i < comparison->count; i++) {
-        const ct_result *result = comparison->results[i];
-        for (size_t n = 0; n < result->notes_count; n++) {
-            ct__text_put(text, "Note: ");
-            ct__report_name(text, result->name, result->name_length, options->color);
+        if (of != NULL) {
+            ct__report_name(text, of->name, of->name_length, options->color);
             ct__text_put(text, ": ");
-            put_note(text, result->notes[n]);
         }
+        ct__text_put_escaped(text, notes[i], strlen(notes[i]));
+        ct__text_put(text, "\n");
     }
 }
 
-static void put_verdicts(ct__text *text, const ct_comparison *comparison, const char *between,
+static void put_verdicts(ct__text *text, const ct_comparison *comparison, const char *between, const char *end,
                          const ct_report_options *options) {
     const ct_result *baseline = comparison->results[comparison->baseline];
-    int first = 1;
+    const char *before = "";
     for (size_t i = 0; i < comparison->count; i++) {
         if (i == comparison->baseline) continue;
-        if (!first) ct__text_put(text, between);
+        ct__text_put(text, before);
         put_verdict(text, &comparison->ratios[i], comparison->results[i], baseline, options);
-        first = 0;
+        before = between;
     }
+    ct__text_put(text, end);
+}
+
+void ct__report_below(ct__text *text, const ct_result *const *results, size_t count, const ct_comparison *comparison,
+                      const ct_report_options *options) {
+    if (comparison != NULL) {
+        put_verdicts(text, comparison, "\n", "\n", options);
+        if (options->verbose) put_rounds(text, comparison, options);
+        put_end(text, comparison);
+        put_notes(text, comparison->notes, comparison->notes_count, NULL, options);
+    }
+    for (size_t i = 0; i < count; i++) put_notes(text, results[i]->notes, results[i]->notes_count, results[i], options);
+    ct__report_legend(text, results, count);
 }
 
 /* Without memory for it there is no table; the sentences below it say what counts. */
@@ -169,17 +174,12 @@ size_t ct_comparison_format(const ct_comparison *comparison, const ct_report_opt
     ct__text_start(&text, buffer, size);
     if (options == NULL) options = &plain;
     if (options->line) {
-        put_verdicts(&text, comparison, "; ", options);
+        put_verdicts(&text, comparison, "; ", "", options);
         return text.length;
     }
     put_table(&text, comparison, options);
-    ct__report_legend(&text, comparison->results, comparison->count);
     ct__text_put(&text, "\n");
-    put_verdicts(&text, comparison, "\n", options);
-    ct__text_put(&text, "\n");
-    if (options->verbose) put_rounds(&text, comparison, options);
-    put_end(&text, comparison);
-    put_notes(&text, comparison, options);
+    ct__report_below(&text, comparison->results, comparison->count, comparison, options);
     ct__text_put(&text, "\n");
     return text.length;
 }

@@ -122,7 +122,7 @@ static void fill_row(ct__table_row *row, const columns *chosen, const ct_result 
     size_t column = 0;
     ct__text text = cell(row, &column);
     if (chosen->comparison == NULL) {
-        ct__text_put_count(&text, result->calls);
+        ct__report_calls(&text, result);
         text = cell(row, &column);
     }
     ct__report_per_call(&text, result, chosen->options->ascii);

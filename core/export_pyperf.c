@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * export_pyperf.c: a benchmark suite of pyperf's format 1.0, for its show, compare_to and hist.
+ *
+ * A result is a benchmark of one run, whose values are the seconds per call of the batches. pyperf accepts no value of
+ * 0, no empty name, no two benchmarks of one name, no empty text; a result without a value is left out.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "export.h"
+#include "json.h"
+
+static void put_text(ct__json *json, const char *key, const char *text) {
+    if (text == NULL || text[0] == '\0') return;
+    ct__json_key(json, key);
+    ct__json_text(json, text);
+}
+
+static void put_count(ct__json *json, const char *key, uint64_t count) {
+    ct__json_key(json, key);
+    ct__json_count(json, count);
+}
+
+static double value_of(const ct_result *result, size_t batch) {
+    return (double)result->batches_ns[batch] / (double)result->batches_calls[batch] / 1e9;
+}
+
+static int has_value(const ct_result *result) {
+    for (size_t i = 0; i < result->batches; i++)
+        if (result->batches_ns[i] > 0) return 1;
+    return 0;
+}
+
+/* ---- names ---- */
+
+/* pyperf does not keep blanks at the ends. */
+static size_t trim(const ct_result *result, const char **name) {
+    size_t length = result->name_length;
+    const char *at = result->name;
+    for (; length > 0 && at[length - 1] == ' '; length--) continue;
+    for (; length > 0 && *at == ' '; length--) at++;
+    *name = at;
+    return length;
+}
+
+static int is_taken(const ct__export *what, size_t at) {
+    const char *name, *other;
+    size_t length = trim(what->results[at], &name);
+    for (size_t i = 0; i < at; i++)
+        if (trim(what->results[i], &other) == length && memcmp(name, other, length) == 0) return 1;
+    return 0;
+}
+
+/* As a report has it; with its place in the list where it is empty or the name of one before it. */
+static void write_name(ct__text *text, const ct__export *what, size_t at) {
+    const char *name;
+    size_t length = trim(what->results[at], &name);
+    ct__text_put_escaped(text, name, length);
+    if (length == 0) ct__text_put(text, "unnamed");
+    if (length > 0 && !is_taken(what, at)) return;
+    ct__text_put(text, " #");
+    ct__text_put_integer(text, at + 1);
+}
+
+static void put_name(ct__json *json, const ct__export *what, size_t at) {
+    ct__text text;
+    ct__text_start(&text, NULL, 0);
+    write_name(&text, what, at);
+    size_t size = text.length + 1;
+    char *name = malloc(size);
+    ct__json_key(json, "name");
+    if (name == NULL) { /* better a name that is cut than no file */
+        ct__json_text(json, "out of memory");
+        return;
+    }
+    ct__text_start(&text, name, size);
+    write_name(&text, what, at);
+    ct__json_text(json, name);
+    free(name);
+}
+
+/* ---- metadata ---- */
+
+/* Its readers do not know every form of ISO 8601, but "2026-01-31 23:59:59". */
+static void put_date(ct__json *json, const char *date) {
+    static const char form[] = "0000-00-00 00:00:00";
+    char known[sizeof form];
+    if (date == NULL) return;
+    for (size_t i = 0; i < sizeof form - 1; i++) {
+        int digit = date[i] >= '0' && date[i] <= '9';
+        int separator = date[i] == form[i] || (form[i] == ' ' && date[i] == 'T');
+        if (form[i] == '0' ? !digit : !separator) return;
+        known[i] = form[i] == ' ' ? ' ' : date[i];
+    }
+    known[sizeof form - 1] = '\0';
+    put_text(json, "date", known);
+}
+
+static void put_metadata(ct__json *json, const ct__export *what, size_t at) {
+    const ct_result *result = what->results[at];
+    ct__json_key(json, "metadata");
+    ct__json_open(json, "{");
+    put_name(json, what, at);
+    put_text(json, "unit", "second");
+    put_text(json, "timer", result->clock);
+    put_count(json, "codetimer_calls", result->calls);
+    put_text(json, "codetimer_cycles_kind", ct_cycles_kind_name(result->cycles_kind));
+    if (result->cycles_kind != CT_CYCLES_NONE) put_count(json, "codetimer_cycles", result->cycles);
+    for (size_t i = 0; i < result->gc_generations; i++) {
+        char key[] = "codetimer_gc_collections_0";
+        key[sizeof key - 2] = (char)('0' + i);
+        put_count(json, key, result->gc_collections[i]);
+    }
+    put_text(json, "codetimer_interrupted", result->interrupted);
+    ct__json_close(json, "}");
+}
+
+/* ---- runs ---- */
+
+/* One, as of one process; loops: of an average batch. */
+static void put_run(ct__json *json, const ct__export *what, const ct_result *result) {
+    uint64_t calls = 0;
+    for (size_t i = 0; i < result->batches; i++) calls += result->batches_calls[i];
+    ct__json_open(json, "{");
+    ct__json_key(json, "metadata");
+    ct__json_open(json, "{");
+    put_count(json, "loops", calls / result->batches > 0 ? calls / result->batches : 1);
+    ct__json_key(json, "duration");
+    ct__json_number(json, (double)result->elapsed_ns / 1e9);
+    put_date(json, what->options->date);
+    ct__json_close(json, "}");
+    ct__json_key(json, "values");
+    ct__json_open(json, "[");
+    for (size_t i = 0; i < result->batches; i++)
+        if (result->batches_ns[i] > 0) ct__json_number(json, value_of(result, i));
+    ct__json_close(json, "]");
+    ct__json_close(json, "}");
+}
+
+void ct__export_pyperf(ct__text *text, const ct__export *what) {
+    ct__json json;
+    ct__json_start(&json, text);
+    ct__json_open(&json, "{");
+    put_text(&json, "version", "1.0");
+    ct__json_key(&json, "metadata");
+    ct__json_open(&json, "{");
+    put_text(&json, "codetimer_version", ct_version());
+    put_text(&json, "codetimer_host", what->options->host != NULL ? what->options->host : "C");
+    put_text(&json, "platform", what->options->machine);
+    ct__json_close(&json, "}");
+    ct__json_key(&json, "benchmarks");
+    ct__json_open(&json, "[");
+    for (size_t i = 0; i < what->count; i++) {
+        if (!has_value(what->results[i])) continue;
+        ct__json_open(&json, "{");
+        put_metadata(&json, what, i);
+        ct__json_key(&json, "runs");
+        ct__json_open(&json, "[");
+        put_run(&json, what, what->results[i]);
+        ct__json_close(&json, "]");
+        ct__json_close(&json, "}");
+    }
+    ct__json_close(&json, "]");
+    ct__json_close(&json, "}");
+    ct__text_put(text, "\n");
+}
