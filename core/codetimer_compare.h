@@ -67,11 +67,10 @@ typedef struct ct_comparison {
  *     }
  *     ct_compare_end(compare, finishes, interrupted, &comparison);
  *
- * "candidate" is 0 to count; count stands for the twin, which calls what the baseline calls. CT_WARM comes at most once,
- * when the calls so far are forgotten; then there is no candidate and no run. ct_time_next never says it here. A chunk
- * that ends early ends the comparison. Every candidate is called at least once, whatever the budget. 2 to
- * CT_CANDIDATES_MAX candidates. Returns CT_OK,
- * CT_EINVAL, CT_ENOMEM. Nothing is allocated between begin and end. */
+ * "candidate" is 0 to count; count stands for the twin, which calls what the baseline calls. CT_WARM comes at most
+ * once, when the calls so far are forgotten; then there is no candidate and no run. ct_time_next never says it here. A
+ * chunk that ends early ends the comparison. Every candidate is called at least once, whatever the budget. 2 to
+ * CT_CANDIDATES_MAX candidates. Returns CT_OK, CT_EINVAL, CT_ENOMEM. Nothing is allocated between begin and end. */
 CT_API int ct_compare_begin(const char *const *names, size_t count, const ct_compare_options *options,
                             ct_compare **compare);
 CT_API int ct_compare_next(ct_compare *compare, size_t *candidate, ct_run **run);
