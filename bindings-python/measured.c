@@ -21,6 +21,7 @@ typedef struct measured_object {
     ct_counter *counter;
     ctpy_state *state; /* lives as long as the type */
     PyObject *owner;   /* NULL, or the measured object whose counter this bound one uses */
+    PyObject *note;    /* NULL, or what instrument knows about it */
     PyObject *weak;
 } measured_object;
 
@@ -70,6 +71,25 @@ static PyObject *call_any(PyObject *callable, PyObject *const *args, size_t coun
     return finish(self, &token, PyObject_Vectorcall(self->wrapped, args, count, names));
 }
 
+/* Instrumented no longer, but still called by those who kept it. */
+static PyObject *pass_through(PyObject *callable, PyObject *const *args, size_t count, PyObject *names) {
+    PyObject *wrapped = Py_NewRef(((measured_object *)callable)->wrapped);
+    PyObject *result = PyObject_Vectorcall(wrapped, args, count, names);
+    Py_DECREF(wrapped);
+    return result;
+}
+
+static vectorcallfunc choose_call(PyObject *wrapped) { return PyFunction_Check(wrapped) ? call_function : call_any; }
+
+void ctpy_measured_pass(PyObject *object, int pass) {
+    measured_object *self = (measured_object *)object;
+    self->vectorcall = pass ? pass_through : choose_call(self->wrapped);
+}
+
+int ctpy_measured_passes(PyObject *object) { return ((measured_object *)object)->vectorcall == pass_through; }
+
+PyObject **ctpy_measured_note(PyObject *object) { return &((measured_object *)object)->note; }
+
 /* ---- making ---- */
 
 static void free_measured(PyObject *object);
@@ -101,7 +121,7 @@ static measured_object *make(PyTypeObject *type, PyObject *wrapped) {
     if (self == NULL) return NULL;
     self->state = (ctpy_state *)PyType_GetModuleState(type);
     self->wrapped = Py_NewRef(wrapped);
-    self->vectorcall = PyFunction_Check(wrapped) ? call_function : call_any;
+    self->vectorcall = choose_call(wrapped);
     return self;
 }
 
@@ -117,6 +137,7 @@ static int visit_measured(PyObject *object, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(self->wrapped);
     Py_VISIT(self->owner);
+    Py_VISIT(self->note);
     return 0;
 }
 
@@ -126,6 +147,7 @@ static int clear_measured(PyObject *object) {
     self->vectorcall = call_any;
     self->wrapped = Py_NewRef(Py_None);
     Py_XDECREF(wrapped);
+    Py_CLEAR(self->note);
     return 0; /* the owner is kept: its counter may still be used */
 }
 
@@ -136,6 +158,7 @@ static void free_measured(PyObject *object) {
     if (self->weak != NULL) PyObject_ClearWeakRefs(object);
     if (self->owner == NULL) ctpy_close_counter(self->counter);
     Py_XDECREF(self->owner);
+    Py_XDECREF(self->note);
     Py_XDECREF(self->wrapped);
     type->tp_free(object);
     Py_DECREF(type);
@@ -168,7 +191,8 @@ static PyObject *bind_descriptor(PyObject *object, PyObject *instance, PyObject 
         Py_DECREF(bound);
         return Py_NewRef(object);
     }
-    return bound != NULL && PyCallable_Check(bound) ? measure_bound(self, bound) : bound;
+    int measured = bound != NULL && PyCallable_Check(bound) && !ctpy_measured_passes(object);
+    return measured ? measure_bound(self, bound) : bound;
 }
 
 /* ---- attributes ---- */
@@ -227,6 +251,15 @@ static int is_found_by_name(PyObject *wrapped) {
     return ctpy_forgive() < 0 ? -1 : inner != NULL;
 }
 
+/* Where it does not measure it is not found by name either: what travels is the wrapped object. */
+static PyObject *reduce_passing(measured_object *self) {
+    PyObject *module = PyImport_ImportModule("codetimer._codetimer");
+    PyObject *same = module != NULL ? PyObject_GetAttrString(module, "_standin_wrapped") : NULL;
+    PyObject *reduced = same != NULL ? Py_BuildValue("N(O)", same, self->wrapped) : NULL;
+    Py_XDECREF(module);
+    return reduced;
+}
+
 /* Anything else travels as itself and is measured again, under the same key, where it arrives. */
 static PyObject *reduce_to_wrapped(measured_object *self) {
     PyObject *module = PyImport_ImportModule("codetimer._codetimer");
@@ -242,44 +275,10 @@ static PyObject *reduce_to_wrapped(measured_object *self) {
 static PyObject *reduce(PyObject *object, PyObject *protocol) {
     (void)protocol;
     measured_object *self = (measured_object *)object;
+    if (ctpy_measured_passes(object)) return reduce_passing(self);
     int found = is_found_by_name(self->wrapped);
     if (found < 0) return NULL;
     return found ? PyObject_GetAttrString(self->wrapped, "__qualname__") : reduce_to_wrapped(self);
-}
-
-/* ---- in a class ---- */
-
-/* The making of a class turns functions of these names into static and class methods, but only true functions. */
-static PyTypeObject *find_implied(PyObject *name) {
-    if (!PyUnicode_Check(name)) return NULL;
-    if (PyUnicode_CompareWithASCIIString(name, "__new__") == 0) return &PyStaticMethod_Type;
-    int is_class_method = PyUnicode_CompareWithASCIIString(name, "__init_subclass__") == 0 ||
-                          PyUnicode_CompareWithASCIIString(name, "__class_getitem__") == 0;
-    return is_class_method ? &PyClassMethod_Type : NULL;
-}
-
-static PyObject *set_function_name(PyObject *object, PyObject *args) {
-    PyObject *owner, *name;
-    if (!PyArg_ParseTuple(args, "OO:__set_name__", &owner, &name)) return NULL;
-    PyTypeObject *implied = PyFunction_Check(((measured_object *)object)->wrapped) ? find_implied(name) : NULL;
-    if (implied == NULL || !PyType_Check(owner)) return Py_NewRef(Py_None);
-    PyObject *method = PyObject_CallOneArg((PyObject *)implied, object);
-    int failed = method == NULL || PyType_Type.tp_setattro(owner, name, method) < 0;
-    Py_XDECREF(method);
-    return failed ? NULL : Py_NewRef(Py_None);
-}
-
-/* A callable object may want to know its name. */
-static PyObject *set_object_name(PyObject *object, PyObject *args) {
-    PyObject *wrapped = ((measured_object *)object)->wrapped;
-    PyObject *own = PyObject_GetAttrString((PyObject *)Py_TYPE(wrapped), "__set_name__");
-    if (own == NULL && !PyErr_ExceptionMatches(PyExc_AttributeError)) return NULL;
-    PyErr_Clear();
-    if (own == NULL) return Py_NewRef(Py_None);
-    Py_SETREF(own, PyObject_GetAttrString(wrapped, "__set_name__"));
-    PyObject *done = own != NULL ? PyObject_CallObject(own, args) : NULL;
-    Py_XDECREF(own);
-    return done;
 }
 
 /* ---- the types ---- */
@@ -287,14 +286,14 @@ static PyObject *set_object_name(PyObject *object, PyObject *args) {
 static PyMethodDef function_methods[] = {
     {"__reduce__", reduce, METH_NOARGS, NULL},
     {"__reduce_ex__", reduce, METH_O, NULL},
-    {"__set_name__", set_function_name, METH_VARARGS, NULL},
+    {"__set_name__", ctpy_set_function_name, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
 static PyMethodDef object_methods[] = {
     {"__reduce__", reduce, METH_NOARGS, NULL},
     {"__reduce_ex__", reduce, METH_O, NULL},
-    {"__set_name__", set_object_name, METH_VARARGS, NULL},
+    {"__set_name__", ctpy_set_object_name, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

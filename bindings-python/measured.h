@@ -33,7 +33,16 @@ int ctpy_is_measured(ctpy_state *state, PyObject *object);
 /* A measured stand-in for "wrapped"; owns "counter" (also on failure). */
 PyObject *ctpy_measured_new(ctpy_state *state, PyObject *wrapped, ct_counter *counter);
 
+/* A stand-in that passes is a bare call, until it does so no longer; and a slot for an object of instrument's. */
+void ctpy_measured_pass(PyObject *object, int pass);
+int ctpy_measured_passes(PyObject *object);
+PyObject **ctpy_measured_note(PyObject *object);
+
 /* ---- special.c ---- */
+
+/* Their methods __set_name__: of what stands in for a function, for another object. */
+PyObject *ctpy_set_function_name(PyObject *object, PyObject *args);
+PyObject *ctpy_set_object_name(PyObject *object, PyObject *args);
 
 /* Slots of every stand-in of an object. */
 PyObject *ctpy_compare_wrapped(PyObject *object, PyObject *other, int operation);
@@ -84,6 +93,14 @@ int ctpy_list_functions(PyObject *object, PyObject *list);
 
 /* Whether "object" is an instance of functools."name". -1 for an exception. */
 int ctpy_is_functools(PyObject *object, const char *name);
+
+/* ---- replacing.c: what codetimer.instrumenting is made of ---- */
+
+PyObject *ctpy_standin_wrapped(PyObject *module, PyObject *object);
+PyObject *ctpy_standin_note(PyObject *module, PyObject *args);
+PyObject *ctpy_standin_pass(PyObject *module, PyObject *args);
+PyObject *ctpy_member(PyObject *module, PyObject *object);
+PyObject *ctpy_and_then(PyObject *module, PyObject *args);
 
 /* ---- classes.c ---- */
 

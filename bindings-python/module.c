@@ -152,6 +152,11 @@ static PyObject *get_now_ns(PyObject *module, PyObject *ignored) {
 static PyMethodDef functions[] = {
     {"measured", CTPY_WITH_KEYWORDS(ctpy_measured), METH_VARARGS | METH_KEYWORDS, measured_doc},
     {"_measured_again", ctpy_measured_again, METH_VARARGS, NULL},
+    {"_standin_wrapped", ctpy_standin_wrapped, METH_O, NULL},
+    {"_standin_note", ctpy_standin_note, METH_VARARGS, NULL},
+    {"_standin_pass", ctpy_standin_pass, METH_VARARGS, NULL},
+    {"_member", ctpy_member, METH_O, NULL},
+    {"_and_then", ctpy_and_then, METH_VARARGS, NULL},
     {"time", CTPY_WITH_KEYWORDS(ctpy_time), METH_VARARGS | METH_KEYWORDS, time_doc},
     {"initialize", CTPY_WITH_KEYWORDS(ctpy_initialize), METH_VARARGS | METH_KEYWORDS, initialize_doc},
     {"last_result", get_last_result, METH_NOARGS, last_result_doc},
