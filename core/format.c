@@ -81,9 +81,7 @@ void ct__text_put_duration(ct__text *text, double duration_ns, int ascii) {
     ct__text_put(text, ascii ? units[unit].ascii : units[unit].name);
 }
 
-/* Decodes one UTF-8 sequence (RFC 3629: shortest form, no surrogates, at most U+10FFFF). Returns its length, 0 if
- * invalid. */
-static size_t decode_utf8(const unsigned char *bytes, size_t count, uint32_t *code) {
+size_t ct__text_decode(const unsigned char *bytes, size_t count, uint32_t *code) {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     unsigned lead = bytes[0];
     size_t length = lead < 0x80 ? 1 : lead >> 5 == 6 ? 2 : lead >> 4 == 14 ? 3 : lead >> 3 == 30 ? 4 : 0;
@@ -135,7 +133,7 @@ void ct__text_put_escaped(ct__text *text, const char *bytes, size_t count) {
     const unsigned char *at = (const unsigned char *)bytes;
     while (count > 0) {
         uint32_t code = 0;
-        size_t length = decode_utf8(at, count, &code);
+        size_t length = ct__text_decode(at, count, &code);
         if (length == 0) {
             put_escape(text, *at);
             length = 1;

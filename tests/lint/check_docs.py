@@ -18,11 +18,13 @@ C_ONLY = {
     "ct_run_free", "ct_result_free",  # the host's collector
     "ct_report_format", "ct_report_color", "ct_report_ascii", "ct_is_terminal",  # str(result), tostring(result)
     "ct_enter", "ct_leave", "ct_leave_active", "ct_report_counters",  # inside measured; report
+    "ct_tend",  # poll
 }  # fmt: skip
 # Of these objects the bindings make types with methods, whose names they choose.
 OBJECTS_C_ONLY = (
     "ct_counter_", "ct_active_", "ct_counters_", "ct_writer_", "ct_sample_",  # Counter, counters, timer, Sample
     "ct_members_", "ct_segment_", "ct_listing_", "ct_view_",  # Members, configure, reap, processes, View
+    "ct_config_",  # configure
 )  # fmt: skip
 FIELDS_C_ONLY = {
     "name_length", "gc_generations", "notes_count", "batches",  # lengths
