@@ -37,14 +37,14 @@ typedef struct ctpy_state {
     PyTypeObject *clock_type;
     PyTypeObject *cycles_type;
     PyTypeObject *priority_type;
-    PyObject *gc_collect;   /* gc.collect and gc.get_stats as they were at import: */
-    PyObject *gc_get_stats; /* the C API can neither collect while gc is disabled nor tell the counts */
-    PyObject *safe_point;   /* an empty Python function */
-    PyObject *many;         /* code that makes 64 calls, see block.c; NULL until it is needed */
-    PyObject *one;          /* code that makes one; likewise */
-    int call_first;         /* where the first call stands in them, and */
-    int call_step;          /* how far the next one is, in bytes */
-    PyObject *last_result;  /* of this interpreter, NULL before the first run */
+    PyObject *gc_collect;       /* gc.collect and gc.get_stats as they were at import: */
+    PyObject *gc_get_stats;     /* the C API can neither collect while gc is disabled nor tell the counts */
+    PyObject *safe_point;       /* an empty Python function */
+    PyObject *many;             /* code that makes 64 calls, see block.c; NULL until it is needed */
+    PyObject *one;              /* code that makes one; likewise */
+    int call_first;             /* where the first call stands in them, and */
+    int call_step;              /* how far the next one is, in bytes */
+    PyObject *last_result;      /* of this interpreter, NULL before the first run */
     PyTypeObject *counter_type; /* these belong to counting.h */
     PyTypeObject *sample_type;
     PyTypeObject *counters_type;
@@ -60,10 +60,10 @@ typedef struct ctpy_state {
     PyTypeObject *members_type;
     PyTypeObject *pattern_type;
     PyTypeObject *settings_type;
-    uint64_t configured;  /* see settings.c */
-    int told_environment; /* what is skipped of CODETIMER_MEASURE has been logged */
+    uint64_t told_events, told_lists, told_changes;    /* see following.c */
+    int told_environment;                              /* what is skipped of CODETIMER_MEASURE has been logged */
     PyTypeObject *measured_types[CTPY_MEASURED_TYPES]; /* see measured.h */
-    PyObject *special_types; /* {number: type}, see special.c; NULL before the first */
+    PyObject *special_types;                           /* {number: type}, see special.c; NULL before the first */
 } ctpy_state;
 
 static inline ctpy_state *ctpy_get_state(PyObject *module) { return (ctpy_state *)PyModule_GetState(module); }

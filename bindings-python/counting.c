@@ -6,6 +6,7 @@
  * once and is no error: the measured program goes on unmeasured.
  */
 #include "counting.h"
+#include "live.h"
 
 /* As the core has it. */
 #define NAME_MOST 65535
@@ -107,6 +108,7 @@ static int open_writer(ctpy_state *state) {
     }
     if (state->writer == NULL) {
         state->writer = writer;
+        ctpy_follow_environment();
     } else {
         ct_writer_close(writer); /* another thread was faster */
     }

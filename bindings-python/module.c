@@ -105,9 +105,8 @@ PyDoc_STRVAR(reap_doc, "reap($module, path, /)\n--\n\n"
                        "path: its Process.path. Raises PermissionError where the process lives or the file is not\n"
                        "yours, FileNotFoundError where there is none, ValueError where it is no segment.");
 
-PyDoc_STRVAR(segment_info_doc,
-             "segment_info($module, /)\n--\n\n"
-             "Whether this process publishes its counters, where, and if not why, as a SegmentInfo.");
+PyDoc_STRVAR(segment_info_doc, "segment_info($module, /)\n--\n\n"
+                               "Whether this process publishes its counters, where, and if not why, as a SegmentInfo.");
 
 PyDoc_STRVAR(configure_doc,
              "configure($module, /, members=None, file=None, provider=None)\n--\n\n"
@@ -115,7 +114,15 @@ PyDoc_STRVAR(configure_doc,
              "members: str, a members list as Members takes it; it holds at once, for the counters that are there\n"
              "    and those to come. None leaves it as it is; '*' measures all. A pattern that is wrong is skipped,\n"
              "    with a line in the log and in matches.\n"
-             "file, provider: not there yet (NotImplementedError).");
+             "file: a path; from now on the list is followed in this file: an edit takes effect within a second. It\n"
+             "    need not be there yet; what cannot be used changes nothing, is logged once, and is in problem.\n"
+             "    None leaves it; an empty str ends it, as settings.file = None does.\n"
+             "provider: an object with a method members(), which returns a members list (str), or None for no news;\n"
+             "    it is asked four times a second, or, if it has a method subscribe(changed), whenever it has called\n"
+             "    changed(). None leaves it; settings.provider = None ends it.\n\n"
+             "Whoever writes the list last wins; a file or a provider writes it only when what it says changes. To\n"
+             "follow either takes a daemon thread, named codetimer; a provider is asked in another one.\n"
+             "Raises TypeError or ValueError for wrong arguments, before anything is done.");
 
 static PyObject *get_last_result(PyObject *module, PyObject *ignored) {
     (void)ignored;
@@ -171,6 +178,9 @@ static PyMethodDef functions[] = {
     {"reap", ctpy_reap, METH_O, reap_doc},
     {"segment_info", ctpy_segment_info, METH_NOARGS, segment_info_doc},
     {"configure", CTPY_WITH_KEYWORDS(ctpy_configure), METH_VARARGS | METH_KEYWORDS, configure_doc},
+    {"_follow", ctpy_follow, METH_NOARGS, NULL},
+    {"_tell_unmatched", ctpy_tell_unmatched, METH_NOARGS, NULL},
+    {"_provide", ctpy_provide, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
 
@@ -188,9 +198,8 @@ static int add_live_types(PyObject *module, ctpy_state *state) {
 }
 
 static int add_measured_types(PyObject *module, ctpy_state *state) {
-    PyType_Spec *const specs[CTPY_MEASURED_TYPES] = {
-        &ctpy_measured_function_spec, &ctpy_measured_descriptor_spec, &ctpy_measured_object_spec,
-        &ctpy_measured_attribute_spec};
+    PyType_Spec *const specs[CTPY_MEASURED_TYPES] = {&ctpy_measured_function_spec, &ctpy_measured_descriptor_spec,
+                                                     &ctpy_measured_object_spec, &ctpy_measured_attribute_spec};
     for (size_t i = 0; i < CTPY_MEASURED_TYPES; i++)
         if (add_type(module, specs[i], &state->measured_types[i]) < 0) return -1;
     return 0;
