@@ -52,7 +52,7 @@ REAL_PROGRAMS := $(patsubst tests/core/%.c,$(D)/tests/%,$(wildcard tests/core/re
 BENCH_PROGRAMS := $(patsubst tests/core/%.c,$(D)/tests/%,$(wildcard tests/core/bench_*.c))
 TEST_HELPERS := $(filter-out tests/core/test_% tests/core/real_% tests/core/bench_%,$(wildcard tests/core/*.c))
 PYTHON_SOURCES := setup.py pyproject.toml $(wildcard core/*.[ch] core/platform/*.[ch] bindings-python/*.[ch] \
-	bindings-python/codetimer/* bindings-python/codetimer/cli/*.py)
+	bindings-python/codetimer/* bindings-python/codetimer/*/*.py)
 
 STATIC_OBJECTS := $(patsubst %.c,$(D)/obj/static/%.o,$(CORE) $(PLATFORM))
 SHARED_OBJECTS := $(patsubst %.c,$(D)/obj/shared/%.o,$(CORE) $(PLATFORM))
