@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Guards instrument() and uninstrument(): what a members list reaches, that calls add up, that the list of the process
-is followed, and that nothing is left behind. Fails if a function is missed or counted twice, if an attribute is not what
+is followed, and that nothing is left behind. Fails if a function is missed or counted twice, if an attribute is not as
 it was, or if somebody else's replacement is undone."""
 
 import functools

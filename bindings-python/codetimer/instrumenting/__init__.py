@@ -20,7 +20,7 @@ from collections import deque
 from types import TracebackType
 from typing import Any
 
-from codetimer import _codetimer
+from codetimer import _codetimer, following
 from codetimer._codetimer import Members
 from codetimer.instrumenting import found, imports, standins
 from codetimer.instrumenting.sweep import Sweep, is_module, modules, walk
@@ -133,6 +133,7 @@ def instrument(members: str | None = None) -> Instrumentation:
             _reconcile()
             raise
         _warn_of_own(text)
+    following.start()
     _tell_all()
     return made
 
