@@ -31,6 +31,16 @@
 /* What measured makes, by how it behaves in a class (measured.c). */
 enum { CTPY_FUNCTION, CTPY_DESCRIPTOR, CTPY_OBJECT, CTPY_ATTRIBUTE, CTPY_MEASURED_TYPES };
 
+/* What stands in for what a call returns that can be suspended (underway.h). */
+enum {
+    CTPY_COROUTINE,
+    CTPY_GENERATOR,
+    CTPY_GENERATOR_COROUTINE,
+    CTPY_ASYNC_GENERATOR,
+    CTPY_STEP,
+    CTPY_UNDERWAY_TYPES
+};
+
 typedef struct ctpy_state {
     PyTypeObject *result_type;
     PyTypeObject *environment_type;
@@ -63,6 +73,8 @@ typedef struct ctpy_state {
     uint64_t told_events, told_lists, told_changes;    /* see following.c */
     int told_environment;                              /* what is skipped of CODETIMER_MEASURE has been logged */
     PyTypeObject *measured_types[CTPY_MEASURED_TYPES]; /* see measured.h */
+    PyTypeObject *underway_types[CTPY_UNDERWAY_TYPES]; /* see underway.h */
+    int told_uncounted;                                /* what returned something else to await has been logged */
     PyObject *special_types;                           /* {number: type}, see special.c; NULL before the first */
 } ctpy_state;
 

@@ -248,21 +248,52 @@ void ctpy_close_counter(ct_counter *counter) { ct_counter_close(counter); }
 
 /* ---- outcomes ---- */
 
-/* Whether it is an asyncio.CancelledError, which it cannot be if nobody has imported asyncio. */
-static int is_cancelled_error(PyObject *raised) {
+/* Groups in groups that are looked into. */
+enum { GROUP_DEPTH = 8 };
+
+/* Whether it is an exception of a module, which it cannot be if nobody has imported that. */
+static int is_one_of(PyObject *raised, const char *module_name, const char *name) {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    PyObject *module = get_module("asyncio.exceptions");
-    PyObject *cancelled = module != NULL ? PyObject_GetAttrString(module, "CancelledError") : NULL;
-    int is = cancelled != NULL && PyErr_GivenExceptionMatches(raised, cancelled);
-    Py_XDECREF(cancelled);
+    PyObject *module = get_module(module_name);
+    PyObject *kind = module != NULL ? PyObject_GetAttrString(module, name) : NULL;
+    int is = kind != NULL && PyErr_GivenExceptionMatches(raised, kind);
+    Py_XDECREF(kind);
     Py_XDECREF(module);
     PyErr_Restore(type, value, traceback); /* also drops what the search may have raised */
     return is;
 }
 
-int ctpy_judge(PyObject *raised) {
-    if (PyErr_GivenExceptionMatches(raised, PyExc_Exception)) return CT_FAILED;
-    int cancelled = PyErr_GivenExceptionMatches(raised, PyExc_GeneratorExit) || is_cancelled_error(raised);
-    return cancelled ? CT_CANCELLED : CT_FAILED;
+/* A group, which nurseries raise, is cancelled where all that is in it was. */
+static int is_cancelled(PyObject *raised, int depth);
+
+static int is_cancelled_group(PyObject *raised, int depth) {
+#if PY_VERSION_HEX >= 0x030b0000
+    if (depth == 0 || !PyExceptionInstance_Check(raised)) return 0;
+    if (!PyErr_GivenExceptionMatches(raised, PyExc_BaseExceptionGroup)) return 0;
+    PyObject *parts = ((PyBaseExceptionGroupObject *)raised)->excs;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(parts); i++)
+        if (!is_cancelled(PyTuple_GET_ITEM(parts, i), depth - 1)) return 0;
+    return 1;
+#else
+    (void)raised, (void)depth;
+    return 0;
+#endif
+}
+
+static int is_cancelled(PyObject *raised, int depth) {
+    if (PyErr_GivenExceptionMatches(raised, PyExc_Exception)) return 0;
+    return PyErr_GivenExceptionMatches(raised, PyExc_GeneratorExit) ||
+           is_one_of(raised, "asyncio.exceptions", "CancelledError") || is_one_of(raised, "trio", "Cancelled") ||
+           is_cancelled_group(raised, depth);
+}
+
+int ctpy_judge(PyObject *raised) { return is_cancelled(raised, GROUP_DEPTH) ? CT_CANCELLED : CT_FAILED; }
+
+int ctpy_judge_raised(void) {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    const int outcome = type == NULL ? CT_FAILED : ctpy_judge(value != NULL ? value : type);
+    PyErr_Restore(type, value, traceback);
+    return outcome;
 }

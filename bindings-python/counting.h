@@ -34,9 +34,12 @@ PyObject *ctpy_script_name(const char *otherwise);
 /* "category/member", a new str. */
 PyObject *ctpy_counter_key(const ct_counter *counter);
 
-/* How a call ended that raised "raised" (a type or an instance): CT_FAILED, or CT_CANCELLED for CancelledError and
- * GeneratorExit. An exception that is set stays set. */
+/* How a call ended that raised "raised" (a type or, better, an instance): CT_FAILED, or CT_CANCELLED for GeneratorExit,
+ * asyncio.CancelledError, trio.Cancelled, and groups of nothing else. An exception that is set stays set. */
 int ctpy_judge(PyObject *raised);
+
+/* The same of the exception that is set. */
+int ctpy_judge_raised(void);
 
 /* A key as the core has it, as bytes; NULL with TypeError, or with KeyError where no counter can have it. */
 PyObject *ctpy_encode_key(PyObject *key);
@@ -52,6 +55,8 @@ int ctpy_trace(ctpy_state *state, int level, const char *format, PyObject *key);
 /* What a measured call does in place of ct_leave while state->trace_increments is set: also logs by how much the
  * counter grew. An exception that is set stays set. */
 void ctpy_leave_traced(ctpy_state *state, ct_counter *counter, const ct_token *token, int outcome);
+void ctpy_leave_active_traced(ctpy_state *state, ct_counter *counter, const ct_token *token, const ct_active *active,
+                              int outcome);
 void ctpy_record_traced(ctpy_state *state, ct_counter *counter, uint64_t duration_ns, int outcome);
 
 /* trace_increments() */

@@ -30,13 +30,20 @@ PyObject *ctpy_measured_wrapped(PyObject *object);
 /* Whether it is such a stand-in, or one bound to an instance. */
 int ctpy_is_measured(ctpy_state *state, PyObject *object);
 
-/* A measured stand-in for "wrapped"; owns "counter" (also on failure). */
-PyObject *ctpy_measured_new(ctpy_state *state, PyObject *wrapped, ct_counter *counter);
+ct_counter *ctpy_measured_counter(PyObject *object);
+
+/* A measured stand-in for "wrapped"; owns "counter" (also on failure). "suspends": its calls return what runs later. */
+PyObject *ctpy_measured_new(ctpy_state *state, PyObject *wrapped, ct_counter *counter, int suspends);
 
 /* A stand-in that passes is a bare call, until it does so no longer; and a slot for an object of instrument's. */
 void ctpy_measured_pass(PyObject *object, int pass);
 int ctpy_measured_passes(PyObject *object);
 PyObject **ctpy_measured_note(PyObject *object);
+
+/* ---- pickling.c ---- */
+
+/* Their methods __reduce__ and __reduce_ex__. */
+PyObject *ctpy_reduce_measured(PyObject *object, PyObject *protocol);
 
 /* ---- special.c ---- */
 
@@ -76,9 +83,8 @@ PyObject *ctpy_measured_again(PyObject *module, PyObject *args);
  * TypeError. */
 PyObject *ctpy_wrap(ctpy_state *state, PyObject *object, const ctpy_labels *labels);
 
-/* Why a call of "object" cannot be measured yet ("a coroutine function", ...); NULL: it can, or there is an exception.
- */
-const char *ctpy_why_not(PyObject *object);
+/* Whether a call of "object" only creates what runs later: a coroutine or generator. -1 for an exception. */
+int ctpy_suspends(PyObject *object);
 
 /* ---- kinds.c: what is taken apart and built again ---- */
 

@@ -8,6 +8,7 @@
 #include "counting.h"
 #include "live.h"
 #include "measured.h"
+#include "underway.h"
 
 PyDoc_STRVAR(time_doc,
              "time($module, /, name, n, fn, *, file=None)\n--\n\n"
@@ -82,8 +83,12 @@ PyDoc_STRVAR(measured_doc,
              "or if there is no room or memory for another counter (which is logged once); the same class for a\n"
              "class. Of the methods that Python asks of a type alone, a measured object has, where its own has them:\n"
              "comparison, hash, bool, len, subscripts, in, iter and with; not arithmetic, next, await, async with.\n"
-             "Raises TypeError for what is not callable, for async and generator functions (in a class they are left\n"
-             "as they are, with a line in the log), for an immutable type; ValueError for a name that cannot be.");
+             "A coroutine, generator or async generator counts when it ends; what never starts does not count. It has\n"
+             "two durations: elapsed, from its first step to its end, and active, while it ran (active_ns). Closed,\n"
+             "cancelled or dropped half way it counts as cancelled. While the counter is disabled the bare one is\n"
+             "returned, and a call under way when it is enabled is not counted.\n"
+             "Raises TypeError for what is not callable and for an immutable type; ValueError for a name that cannot\n"
+             "be.");
 
 PyDoc_STRVAR(processes_doc,
              "processes($module, /, directory=None)\n--\n\n"
@@ -227,6 +232,7 @@ static int exec_module(PyObject *module) {
     if (ctpy_counters_add(module, state) < 0) return -1;
     if (add_live_types(module, state) < 0) return -1;
     if (add_measured_types(module, state) < 0) return -1;
+    if (ctpy_underway_add_types(module, state) < 0) return -1;
     return PyModule_AddStringConstant(module, "__version__", ct_version());
 }
 
@@ -257,6 +263,7 @@ static int traverse_module(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(state->logger);
     for (size_t i = 0; i < CTPY_MEASURED_TYPES; i++) Py_VISIT(state->measured_types[i]);
     Py_VISIT(state->special_types);
+    for (size_t i = 0; i < CTPY_UNDERWAY_TYPES; i++) Py_VISIT(state->underway_types[i]);
     return 0;
 }
 
@@ -287,6 +294,7 @@ static int clear_module(PyObject *module) {
     Py_CLEAR(state->logger);
     for (size_t i = 0; i < CTPY_MEASURED_TYPES; i++) Py_CLEAR(state->measured_types[i]);
     Py_CLEAR(state->special_types);
+    for (size_t i = 0; i < CTPY_UNDERWAY_TYPES; i++) Py_CLEAR(state->underway_types[i]);
     return 0;
 }
 

@@ -66,6 +66,9 @@ CT_API void ct_active_resume(const ct_token *token, ct_active *active);
 CT_API void ct_active_suspend(const ct_token *token, ct_active *active);
 CT_API int64_t ct_leave_active(ct_counter *counter, const ct_token *token, const ct_active *active, int outcome);
 
+/* 1 if a call that begins now would count, 0 if the counter is disabled or removed. */
+CT_API int ct_counter_enabled(const ct_counter *counter);
+
 /* Counts one call that was timed elsewhere. A duration that the total cannot hold is an anomaly, and not counted. */
 CT_API void ct_counter_record(ct_counter *counter, uint64_t duration_ns, int outcome);
 

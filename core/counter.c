@@ -40,6 +40,8 @@ static inline void update(ct_counter *counter, uint64_t duration_ns, uint64_t ac
     ct__slot_end(slot, sequence);
 }
 
+int ct_counter_enabled(const ct_counter *counter) { return ct__enabled(ct__get(counter->state)) != 0; }
+
 /* ---- entering ---- */
 
 /* The first call of a generation, the first after a switch, or a clock without a counter. */

@@ -168,10 +168,14 @@ static void test_disabled(void **unused) {
     uint64_t reads = fake_clock.reads;
     call(1000, CT_RETURNED);
     assert_true(fake_clock.reads == reads); /* a bare call: not even the clock is read */
+    assert_true(!ct_counter_enabled(counter));
     enable(1);
+    assert_true(ct_counter_enabled(counter));
     call(1000, CT_RETURNED);
     take_sample();
     assert_true(sample.calls == 2); /* values are kept */
+    ct_counter_remove(counter);
+    assert_true(!ct_counter_enabled(counter));
 }
 
 /* Row B9: a call in flight when measuring is switched on (or off) does not count. */
