@@ -204,8 +204,14 @@ int ct__lua_configure(lua_State *L) {
     return 1;
 }
 
+uint64_t ct__lua_poll_now(lua_State *L, ct__lua_counters *counters) {
+    (void)L;
+    counters->changes = ct_poll();
+    return counters->changes;
+}
+
 int ct__lua_poll(lua_State *L) {
-    lua_pushinteger(L, (lua_Integer)ct_poll());
+    lua_pushinteger(L, (lua_Integer)ct__lua_poll_now(L, ct__lua_find_counters(L)));
     return 1;
 }
 

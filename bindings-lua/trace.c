@@ -100,7 +100,10 @@ static void set_function(lua_State *L, int value) {
 static void set_increments(lua_State *L, int value) {
     ct__lua_counters *counters = ct__lua_find_counters(L);
     counters->increments = lua_toboolean(L, value);
-    for (ct__lua_counter *at = counters->first; at != NULL; at = at->next) at->plain = !counters->increments;
+    for (ct__lua_counter *at = counters->first; at != NULL; at = at->next) {
+        at->plain = !counters->increments;
+        at->until_look = 0;
+    }
 }
 
 static const char *field_name(lua_State *L) { return lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : ""; }
