@@ -24,6 +24,7 @@ typedef struct ct__lua_counters {
     int increments; /* trace them */
     int tracing;    /* the trace function runs: what it does is not traced */
 
+    int modules;        /* handles of instrument that are about modules (instrument.h) */
     uint64_t polled_ns; /* when it was polled */
     uint64_t changes;   /* of the members list, at that time */
 } ct__lua_counters;

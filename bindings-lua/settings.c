@@ -6,7 +6,7 @@
  * asked for. Who wrote the list is told from the core's count of changes: it is configure's as long as that count is
  * the one that configure left behind.
  */
-#include "live.h"
+#include "instrument.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -205,9 +205,11 @@ int ct__lua_configure(lua_State *L) {
 }
 
 uint64_t ct__lua_poll_now(lua_State *L, ct__lua_counters *counters) {
-    (void)L;
-    counters->changes = ct_poll();
-    return counters->changes;
+    uint64_t changes = ct_poll();
+    int changed = changes != counters->changes;
+    counters->changes = changes;
+    if (counters->modules > 0) ct__lua_follow(L, changed);
+    return changes;
 }
 
 int ct__lua_poll(lua_State *L) {
