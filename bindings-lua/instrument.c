@@ -166,9 +166,9 @@ static void check_arguments(lua_State *L) {
     if (lua_isnil(L, CATEGORY)) return;
     if (lua_type(L, CATEGORY) != LUA_TSTRING || strchr(lua_tostring(L, CATEGORY), '/') != NULL ||
         *lua_tostring(L, CATEGORY) == '\0')
-        luaL_argerror(L, OPTIONS,
-                      lua_pushfstring(L, "category must be a string without \"/\", got %s",
-                                      ct__lua_describe(L, CATEGORY)));
+        luaL_argerror(
+            L, OPTIONS,
+            lua_pushfstring(L, "category must be a string without \"/\", got %s", ct__lua_describe(L, CATEGORY)));
 }
 
 static int describe_handle(lua_State *L, ct__lua_handle *handle) {

@@ -14,16 +14,17 @@ static int is_among(const char *const *names, const char *name) {
 }
 
 int ct__lua_is_standard(const char *name) {
-    static const char *const names[] = {"_G", "coroutine", "debug", "io",   "math", "os",
-                                        "package", "string", "table", "utf8", NULL};
+    static const char *const names[] = {"_G",      "coroutine", "debug", "io",   "math", "os",
+                                        "package", "string",    "table", "utf8", NULL};
     return is_among(names, name);
 }
 
 int ct__lua_is_basic(const char *name) {
-    static const char *const names[] = {
-        "assert", "collectgarbage", "dofile",   "error",  "getmetatable", "ipairs",   "load",     "loadfile", "next",
-        "pairs",  "pcall",          "print",    "rawequal", "rawget",     "rawlen",   "rawset",   "require",  "select",
-        "setmetatable", "tonumber", "tostring", "type",   "warn",         "xpcall",   NULL};
+    static const char *const names[] = {"assert",   "collectgarbage", "dofile",   "error",        "getmetatable",
+                                        "ipairs",   "load",           "loadfile", "next",         "pairs",
+                                        "pcall",    "print",          "rawequal", "rawget",       "rawlen",
+                                        "rawset",   "require",        "select",   "setmetatable", "tonumber",
+                                        "tostring", "type",           "warn",     "xpcall",       NULL};
     return is_among(names, name);
 }
 

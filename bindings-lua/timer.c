@@ -26,8 +26,8 @@ static void stop_timer(lua_State *L, int outcome) {
     ct_counter *handle = counter != NULL && counter == t->counter ? counter->handle : NULL;
     lua_pop(L, 1);
     if (t->running && handle != NULL) {
-        int64_t duration_ns = t->open ? ct_leave_active(handle, &t->call, NULL, outcome)
-                                      : ct_leave(handle, &t->call, outcome);
+        int64_t duration_ns =
+            t->open ? ct_leave_active(handle, &t->call, NULL, outcome) : ct_leave(handle, &t->call, outcome);
         if (!t->counter->plain && duration_ns >= 0) ct__lua_trace_increment(L, handle, duration_ns);
     }
     t->running = 0;

@@ -82,8 +82,8 @@ void ct__lua_push_sorted_keys(lua_State *L, int table) {
 
 /* ---- the queues: table, name, depth ---- */
 
-/* What "visited" has of a table: nil, false (it is in the queue of metatables), true. Changes it, and returns 1, if that
- * is something new. */
+/* What "visited" has of a table: nil, false (it is in the queue of metatables), true. Changes it, and returns 1, if
+ * that is something new. */
 static int mark(ct__lua_walk *walk, int table, int visited) {
     lua_State *L = walk->L;
     lua_pushvalue(L, table);
@@ -209,7 +209,7 @@ static void walk_function(ct__lua_walk *walk, int table, int key, int member) {
     const char *text = lua_tostring(L, member);
     if (!ct__lua_selects(walk->handle, text)) return;
     if (lua_type(L, key) == LUA_TSTRING && is_left_alone(lua_tostring(L, key)))
-        ct__lua_note_reason(L, walk->handle_at, text, "Lua calls it behind the program's back, far too often to measure");
+        ct__lua_note_reason(L, walk->handle_at, text, "Lua calls it behind the program's back");
     else
         ct__lua_replace_field(L, walk->handle_at, table, key, member);
 }

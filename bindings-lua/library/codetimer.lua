@@ -133,8 +133,11 @@ function codetimer.last_result() end
 ---@field enabled boolean it counts
 ---@field unclean boolean a writer went away, or hangs, in the middle of an update: one call may be half in
 ---@field calls integer finished calls
----@field total_ns integer elapsed in all calls; time in which a coroutine was suspended counts. Lua does not tell that
----                        time, so there is no active_ns
+---@field total_ns integer elapsed in all calls; time in which a coroutine was suspended counts
+---@field active_ns integer? of which the calls ran; nil where that is not known: see active_reason
+---@field active_unknown integer calls of which it is not known, since they could yield: Lua tells nobody when a
+---                        coroutine waits. Those in the main thread, or in a C function that forbids it, cannot
+---@field active_reason string? why there is no active_ns
 ---@field average_ns number? nil without calls, as min_ns and max_ns
 ---@field errors integer calls that an error ended
 ---@field cancelled integer calls that will never end: their coroutine or state was closed, or lost; that is also how
@@ -380,7 +383,8 @@ function codetimer.attach(pid, directory) end
 function codetimer.configure(options) end
 
 ---Does what is due of the housekeeping: takes notice of a list set from outside, shows others that this process lives.
----Measured calls do so by themselves; a program that makes none for long may call it from time to time.
+---Calls of measured functions do so by themselves, four times a second at most, also of those that are switched off; a
+---program that makes none for long may call it from time to time.
 ---@return integer changes how often the members list has changed
 function codetimer.poll() end
 

@@ -39,7 +39,7 @@ assert functions and struct, "core/codetimer.h is not written as expected"
 fields = set(re.findall(r"(\w+);", re.sub(r"/\*.*?\*/", "", struct[1], flags=re.DOTALL)))
 
 python = "\n".join(tree.text(path) for path in tree.files(".pyi", under="bindings-python/codetimer/"))
-lua = tree.text("bindings-lua/library/codetimer.lua")
+lua = "\n".join(tree.text(path) for path in tree.files(".lua", under="bindings-lua/library/"))
 
 for name in sorted(C_ONLY - functions) + sorted(FIELDS_C_ONLY - fields):
     tree.found("tests/lint/check_docs.py", 0, f"{name} is listed here, but codetimer.h does not have it")
