@@ -107,6 +107,10 @@ static int64_t abandon(ct_counter *counter, const ct_token *token, uint64_t stat
     return -1;
 }
 
+void ct_abandon(ct_counter *counter, const ct_token *token) {
+    if (ct__enabled(token->state)) (void)abandon(counter, token, ct__get(counter->state));
+}
+
 /* Whatever can have happened, in full. "active" NULL: not known. */
 APART static int64_t leave_slowly(ct_counter *counter, const ct_token *token, uint64_t end, const ct_active *active,
                                   int outcome) {

@@ -17,7 +17,7 @@ C_ONLY = {
     "ct_time_note", "ct_time_end",
     "ct_run_free", "ct_result_free",  # the host's collector
     "ct_report_format", "ct_report_color", "ct_report_ascii", "ct_is_terminal",  # str(result), tostring(result)
-    "ct_enter", "ct_leave", "ct_leave_active", "ct_report_counters",  # inside measured; report
+    "ct_enter", "ct_leave", "ct_leave_active", "ct_abandon", "ct_report_counters",  # inside measured; report
     "ct_tend",  # poll
 }  # fmt: skip
 # Of these objects the bindings make types with methods, whose names they choose.
