@@ -76,6 +76,7 @@ typedef struct ctpy_state {
     PyTypeObject *underway_types[CTPY_UNDERWAY_TYPES]; /* see underway.h */
     int told_uncounted;                                /* what returned something else to await has been logged */
     PyObject *special_types;                           /* {number: type}, see special.c; NULL before the first */
+    struct ctpy_monitoring *monitoring;                /* see monitoring.h; NULL before Python 3.12 */
 } ctpy_state;
 
 static inline ctpy_state *ctpy_get_state(PyObject *module) { return (ctpy_state *)PyModule_GetState(module); }

@@ -225,6 +225,23 @@ static void tell_opened(ctpy_state *state, int status, const ct_counter *counter
     Py_DECREF(key);
 }
 
+void ctpy_tell_counter(ctpy_state *state, int status, const ct_counter *counter) {
+    if (status < 0)
+        tell_refusal(state, status);
+    else
+        tell_opened(state, status, counter);
+}
+
+int ctpy_open_untold(ctpy_state *state, PyObject *member, ct_counter **counter) {
+    names given;
+    *counter = NULL;
+    if (encode_names(NULL, member, NULL, &given) < 0) return CT_EINVAL;
+    ct_writer *writer = ctpy_get_writer(state);
+    int status = writer != NULL ? ct_counter_open(writer, NULL, text_of(given.member), NULL, counter) : CT_ENOMEM;
+    drop_names(&given);
+    return status;
+}
+
 int ctpy_open_counter(ctpy_state *state, PyObject *category, PyObject *member, PyObject *help, ct_counter **counter) {
     names given;
     *counter = NULL;
@@ -238,8 +255,7 @@ int ctpy_open_counter(ctpy_state *state, PyObject *category, PyObject *member, P
     if (status == CT_EINVAL)
         return ctpy_refuse(PyExc_ValueError,
                            "a name whose part before its first '.' has a '/' in it needs a category=", member);
-    if (status < 0) tell_refusal(state, status);
-    if (status >= 0) tell_opened(state, status, *counter);
+    ctpy_tell_counter(state, status, *counter);
     if (status >= 0) tell_owed(state, member);
     return status < 0;
 }

@@ -17,6 +17,11 @@
  * unmeasured, *counter is NULL); -1 with TypeError or ValueError where a name is wrong. */
 int ctpy_open_counter(ctpy_state *state, PyObject *category, PyObject *member, PyObject *help, ct_counter **counter);
 
+/* The same in two steps, for who is in the middle of the program, where no handler of a log may run: opens the counter
+ * of "member" and returns what the core says (with an exception perhaps); tells what it said. */
+int ctpy_open_untold(ctpy_state *state, PyObject *member, ct_counter **counter);
+void ctpy_tell_counter(ctpy_state *state, int status, const ct_counter *counter);
+
 /* After a failure: if it was a lack of memory, clears the exception, logs once that "what" is not measured, and returns
  * 0: the caller goes on unmeasured. Otherwise the exception stays: -1. */
 int ctpy_go_unmeasured(ctpy_state *state, PyObject *what);

@@ -8,6 +8,7 @@
 #include "counting.h"
 #include "live.h"
 #include "measured.h"
+#include "monitoring.h"
 #include "underway.h"
 
 PyDoc_STRVAR(time_doc,
@@ -129,6 +130,24 @@ PyDoc_STRVAR(configure_doc,
              "follow either takes a daemon thread, named codetimer; a provider is asked in another one.\n"
              "Raises TypeError or ValueError for wrong arguments, before anything is done.");
 
+PyDoc_STRVAR(monitoring_start_doc,
+             "_monitoring_start($module, /, members, tool_name='codetimer')\n--\n\n"
+             "Measure the functions that a members list selects, by sys.monitoring (3.12 and later; before:\n"
+             "NotImplementedError). Again: select others instead.\n\n"
+             "members: str, a members list; None: follow the process's list, whatever it becomes.\n"
+             "Raises RuntimeError where sys.monitoring has no free tool id.");
+
+PyDoc_STRVAR(monitoring_update_doc, "_monitoring_update($module, /)\n--\n\n"
+                                    "Follow a members list of the process that has changed. From any thread.");
+
+PyDoc_STRVAR(monitoring_stop_doc, "_monitoring_stop($module, /)\n--\n\n"
+                                  "Measure nothing by sys.monitoring any more, and give the tool id back.");
+
+PyDoc_STRVAR(monitoring_info_doc,
+             "_monitoring_info($module, /)\n--\n\n"
+             "{'tool': id or None, 'members': str or None, 'seen': code objects, 'measured': of these,\n"
+             "'under_way': calls}");
+
 static PyObject *get_last_result(PyObject *module, PyObject *ignored) {
     (void)ignored;
     PyObject *last = ctpy_get_state(module)->last_result;
@@ -186,6 +205,11 @@ static PyMethodDef functions[] = {
     {"_follow", ctpy_follow, METH_NOARGS, NULL},
     {"_tell_unmatched", ctpy_tell_unmatched, METH_NOARGS, NULL},
     {"_provide", ctpy_provide, METH_O, NULL},
+    {"_monitoring_start", CTPY_WITH_KEYWORDS(ctpy_monitoring_start), METH_VARARGS | METH_KEYWORDS,
+     monitoring_start_doc},
+    {"_monitoring_update", ctpy_monitoring_update, METH_NOARGS, monitoring_update_doc},
+    {"_monitoring_stop", ctpy_monitoring_stop, METH_NOARGS, monitoring_stop_doc},
+    {"_monitoring_info", ctpy_monitoring_info, METH_NOARGS, monitoring_info_doc},
     {NULL, NULL, 0, NULL},
 };
 
@@ -233,6 +257,7 @@ static int exec_module(PyObject *module) {
     if (add_live_types(module, state) < 0) return -1;
     if (add_measured_types(module, state) < 0) return -1;
     if (ctpy_underway_add_types(module, state) < 0) return -1;
+    if (ctpy_monitoring_open(module, state) < 0) return -1;
     return PyModule_AddStringConstant(module, "__version__", ct_version());
 }
 
@@ -264,7 +289,7 @@ static int traverse_module(PyObject *module, visitproc visit, void *arg) {
     for (size_t i = 0; i < CTPY_MEASURED_TYPES; i++) Py_VISIT(state->measured_types[i]);
     Py_VISIT(state->special_types);
     for (size_t i = 0; i < CTPY_UNDERWAY_TYPES; i++) Py_VISIT(state->underway_types[i]);
-    return 0;
+    return ctpy_monitoring_visit(state, visit, arg);
 }
 
 static int clear_module(PyObject *module) {
@@ -299,6 +324,7 @@ static int clear_module(PyObject *module) {
 }
 
 static void free_module(void *module) {
+    ctpy_monitoring_close(ctpy_get_state((PyObject *)module));
     (void)clear_module((PyObject *)module);
     ct_writer_close(ctpy_get_state((PyObject *)module)->writer);
 }

@@ -7,6 +7,7 @@
  * memory to measure.
  */
 #include "measured.h"
+#include "monitoring.h"
 
 /* How many decorators may be one around the other before the search for a measured one is given up. */
 #define UNWRAP_MAX 64
@@ -39,7 +40,9 @@ static PyObject *wrap_callable(ctpy_state *state, PyObject *object, const ctpy_l
     int refused = ctpy_open_counter(state, labels->category, member, labels->help, &counter);
     Py_DECREF(member);
     if (refused < 0) return NULL;
-    return refused ? Py_NewRef(object) : ctpy_measured_new(state, object, counter, suspends);
+    if (refused) return Py_NewRef(object);
+    ctpy_monitoring_spare(state, object);
+    return ctpy_measured_new(state, object, counter, suspends);
 }
 
 static PyObject *refuse(PyObject *object) {
