@@ -49,16 +49,9 @@ class ThreadCycles(structseq[Any], tuple[int | None, str, str, str]):
 @final
 class Priority(structseq[Any], tuple[str | None, str, int | None, str, bool, str, str, str, str]):
     __match_args__: Final = (
-        "requested",
-        "status",
-        "cpu",
-        "cpu_status",
-        "restored",
-        "previous",
-        "effective",
-        "scope",
-        "reason",
-    )
+        "requested", "status", "cpu", "cpu_status", "restored",
+        "previous", "effective", "scope", "reason",
+    )  # fmt: skip
     @property
     def requested(self) -> _Level | None: ...
     @property
