@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Guards that elapsed and active time of a call that can be suspended are kept apart, and what a switch, a reset or
-another thread does to a call under way. Fails if a wait counts as active, or if what was under way at a switch is counted."""
+another thread does to a call under way. Fails if a wait counts as active, or if what was under way at a switch is
+counted."""
 
 import contextlib
 import threading
