@@ -19,6 +19,7 @@ const luaL_Reg ct__lua_functions[] = {
     {"initialize", ct__lua_initialize},
     {"instrument", ct__lua_instrument},
     {"last_result", ct__lua_last_result},
+    {"measure_program", ct__lua_measure_program},
     {"measured", ct__lua_measured},
     {"now_ns", ct__lua_now_ns},
     {"poll", ct__lua_poll},

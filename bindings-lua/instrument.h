@@ -87,8 +87,14 @@ int ct__lua_selects(const ct__lua_handle *handle, const char *member);
 int ct__lua_is_standard(const char *name); /* a module of Lua itself, or "_G" */
 int ct__lua_is_basic(const char *name);    /* a global function of Lua itself */
 
+/* ---- program.c ---- */
+
+int ct__lua_measure_program(lua_State *L);
+
 /* ---- modules.c ---- */
 
+/* Pushes the name that stands for the globals: the stem of the script. */
+const char *ct__lua_push_script(lua_State *L);
 /* Has the handle measure what is loaded, and what is to come. Raises errors of memory. */
 void ct__lua_sweep(lua_State *L, int handle);
 /* After a handle has come or gone: what listens for modules and globals to come is there exactly while it is needed. */

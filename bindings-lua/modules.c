@@ -26,8 +26,7 @@ static int set_global(lua_State *L);
 
 /* ---- what a handle is about ---- */
 
-/* Pushes the name that stands for the globals: the stem of the script. */
-static const char *push_script(lua_State *L) {
+const char *ct__lua_push_script(lua_State *L) {
     ct__lua_push_program(L);
     if (lua_isnil(L, -1))
         lua_pushliteral(L, "main");
@@ -47,7 +46,7 @@ static int has_prefix(lua_State *L, int handle) {
 static int wants_globals(lua_State *L, int handle) {
     const ct__lua_handle *h = ct__lua_to_handle(L, handle);
     if (!h->modules || has_prefix(L, handle)) return 0;
-    int wants = ct__lua_may_select(h->members, push_script(L), 0);
+    int wants = ct__lua_may_select(h->members, ct__lua_push_script(L), 0);
     lua_pop(L, 1);
     return wants;
 }
@@ -90,7 +89,7 @@ static void add_globals(ct__lua_walk *walk) {
     lua_State *L = walk->L;
     if (!wants_globals(L, walk->handle_at)) return;
     lua_pushglobaltable(L);
-    push_script(L);
+    ct__lua_push_script(L);
     ct__lua_walk_add(walk, lua_gettop(L) - 1, lua_gettop(L));
     lua_pop(L, 2);
 }
@@ -146,7 +145,7 @@ static void visit_newest(lua_State *L, int handle, int name) {
     if (!wants_globals(L, handle)) return;
     ct__lua_walk_begin(&walk, L, handle);
     lua_pushglobaltable(L);
-    push_script(L);
+    ct__lua_push_script(L);
     ct__lua_walk_field(&walk, lua_gettop(L) - 1, lua_gettop(L), name, 0);
     ct__lua_walk_all(&walk);
 }

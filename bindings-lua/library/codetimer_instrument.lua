@@ -56,4 +56,19 @@ function codetimer.instrument(what, prefix, options) end
 ---@return integer ended how many
 function codetimer.uninstrument(which) end
 
+---@class codetimer.ProgramOptions
+---@field measure? string a members list
+---@field config? string a file that holds one, and is followed
+---@field report? boolean print all counters to standard error when the process ends, whatever way it ends but by a
+---                       signal, and the patterns that matched no function that was called
+
+---What "codetimer-lua run" does before the script: measures the program from here on, by instrument(). Without measure
+---and config, and without CODETIMER_MEASURE and CODETIMER_CONFIG, the global functions of the script. For programs
+---whose interpreter is not the stand-alone one.
+---@param options? codetimer.ProgramOptions
+---@return codetimer.Instrumented? instrumented
+---@return string? message
+---@return string? code "CT_EINVAL": a pattern is wrong, or the name of the file too long; "CT_ENOMEM"
+function codetimer.measure_program(options) end
+
 return codetimer
