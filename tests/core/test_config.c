@@ -200,6 +200,14 @@ static void check_replaced_meanwhile(void) {
     CHECK(ct_config_file("/f") == CT_OK && list_is("other") && strcmp(now()->path, "/other") == 0);
 }
 
+static void others_stop(void) { CHECK(ct_config_file(NULL) == CT_OK); }
+
+static void check_stopped_meanwhile(void) {
+    fake_file_say("a");
+    fake_file.during = others_stop;
+    CHECK(ct_config_file("/f") == CT_OK && list_is(NULL) && now()->state == CT_CONFIG_NONE);
+}
+
 static void check_fork(void) {
     fake_file_say("a");
     ct_writer *writer;
@@ -273,6 +281,7 @@ static void check_tend_without_file(void) {
     X(paths)                                                                                                           \
     X(last_writer_wins)                                                                                                \
     X(replaced_meanwhile)                                                                                              \
+    X(stopped_meanwhile)                                                                                               \
     X(fork)                                                                                                            \
     X(calls)                                                                                                           \
     X(tend_without_file)
