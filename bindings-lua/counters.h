@@ -101,6 +101,8 @@ void ct__lua_trace_increment(lua_State *L, const ct_counter *handle, int64_t dur
 void ct__lua_trace_opened(lua_State *L, int status, const ct_counter *handle);
 /* Calls codetimer.trace("refused", member, reason). */
 void ct__lua_trace_refused(lua_State *L, int status, const char *member);
+/* Calls codetimer.trace(event, name, reason); "reason" may be NULL. */
+void ct__lua_trace_text(lua_State *L, const char *event, const char *name, const char *reason);
 /* Calls codetimer.trace("skipped", pattern, reason): a pattern of the members list is wrong. */
 void ct__lua_trace_skipped(lua_State *L, const char *pattern, const char *reason);
 

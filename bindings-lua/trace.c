@@ -78,14 +78,17 @@ void ct__lua_trace_increment(lua_State *L, const ct_counter *handle, int64_t dur
     tell(L, &told);
 }
 
-void ct__lua_trace_refused(lua_State *L, int status, const char *member) {
-    message told = {.event = "refused", .name = member, .reason = ct_status_text(status), .duration_ns = -1};
+void ct__lua_trace_text(lua_State *L, const char *event, const char *name, const char *reason) {
+    message told = {.event = event, .name = name, .reason = reason, .duration_ns = -1};
     tell(L, &told);
 }
 
+void ct__lua_trace_refused(lua_State *L, int status, const char *member) {
+    ct__lua_trace_text(L, "refused", member, ct_status_text(status));
+}
+
 void ct__lua_trace_skipped(lua_State *L, const char *pattern, const char *reason) {
-    message told = {.event = "skipped", .name = pattern, .reason = reason, .duration_ns = -1};
-    tell(L, &told);
+    ct__lua_trace_text(L, "skipped", pattern, reason);
 }
 
 /* ---- setting ---- */
