@@ -9,8 +9,7 @@
  */
 #include "live.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include <stdio.h>
 
 static const char following_key = 0;
 
@@ -301,14 +300,14 @@ void ct__lua_tell_change(lua_State *L) {
 
 void ct__lua_tell_file(lua_State *L) {
     ct_config config;
-    char name[4200] = "file ";
+    char name[4200];
     following *f = lua_checkstack(L, LUA_MINSTACK) ? find_following(L) : NULL;
     ct_config_info(&config);
     if (f == NULL || config.events == f->told_events) return;
     int is_new = config.lists != f->told_lists;
     f->told_events = config.events;
     f->told_lists = config.lists;
-    strcat(name, config.path);
+    snprintf(name, sizeof name, "file %s", config.path);
     if (config.reason[0] != '\0') ct__lua_trace_text(L, "unusable", name, config.reason);
     if (config.state != CT_CONFIG_READ) return;
     if (is_new)

@@ -37,7 +37,7 @@ describe("the module", function()
 
     it("offers what is declared for editors, and no more", function()
         local declared, offered = {}, {}
-        for _, part in ipairs { "codetimer", "codetimer_instrument" } do
+        for _, part in ipairs { "codetimer", "codetimer_instrument", "codetimer_settings" } do
             local text = io.open(("bindings-lua/library/%s.lua"):format(part)):read("a")
             for name in text:gmatch("function codetimer%.([%w_]+)") do declared[#declared + 1] = name end
         end
