@@ -36,7 +36,7 @@ LUA_INCDIR ?= $(patsubst -I%,%,$(firstword $(shell pkg-config --cflags-only-I lu
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 INST_LIBDIR ?= $(LIBDIR)/lua/$(LUA_VERSION)
-INST_LUADIR ?= $(PREFIX)/share/lua/$(LUA_VERSION)
+INST_BINDIR ?= $(PREFIX)/bin
 LIBFLAG ?= $(if $(filter macos,$(OS)),-bundle -undefined dynamic_lookup,-shared)
 # The module stays loaded: its code may be needed by finalizers that run after the state unloads it.
 comma := ,
@@ -52,7 +52,7 @@ REAL_PROGRAMS := $(patsubst tests/core/%.c,$(D)/tests/%,$(wildcard tests/core/re
 BENCH_PROGRAMS := $(patsubst tests/core/%.c,$(D)/tests/%,$(wildcard tests/core/bench_*.c))
 TEST_HELPERS := $(filter-out tests/core/test_% tests/core/real_% tests/core/bench_%,$(wildcard tests/core/*.c))
 PYTHON_SOURCES := setup.py pyproject.toml $(wildcard core/*.[ch] core/platform/*.[ch] bindings-python/*.[ch] \
-	bindings-python/codetimer/* bindings-python/codetimer/cli/*.py)
+	bindings-python/codetimer/* bindings-python/codetimer/*/*.py)
 
 STATIC_OBJECTS := $(patsubst %.c,$(D)/obj/static/%.o,$(CORE) $(PLATFORM))
 SHARED_OBJECTS := $(patsubst %.c,$(D)/obj/shared/%.o,$(CORE) $(PLATFORM))
@@ -104,7 +104,7 @@ setup: setup-python $(B)/env.sh ## install what is missing: distribution package
 $(B)/env.sh: Makefile
 	@mkdir -p $(B)
 	@{ echo '# Made by the Makefile. Source it: . build/env.sh'; \
-	   echo 'export PATH="$(CURDIR)/$(B)/venv/bin:$$PATH"'; \
+	   echo 'export PATH="$(CURDIR)/$(B)/venv/bin:$(CURDIR)/bindings-lua:$$PATH"'; \
 	   echo 'export LUA_PATH="$(CURDIR)/bindings-lua/?.lua;$${LUA_PATH:-;}"'; \
 	   echo 'export LUA_CPATH="$(CURDIR)/$(B)/lua/$(LUA_VERSION)/?.so;$${LUA_CPATH:-;}"'; } >$@
 
@@ -295,9 +295,11 @@ install: build-c $(D)/codetimer.pc ## header, libraries, codetimer.pc below DEST
 	install -m 644 $(D)/codetimer.pc "$(DESTDIR)$(LIBDIR)/pkgconfig/"
 	@[ -n "$(DESTDIR)" ] || ldconfig 2>/dev/null || echo "if the loader should find it: ldconfig, as root"
 
-install-lua: build-lua ## the Lua module to INST_LIBDIR (LuaRocks calls this)
+install-lua: build-lua ## the Lua module to INST_LIBDIR, codetimer-lua to INST_BINDIR (LuaRocks calls this)
 	install -d "$(DESTDIR)$(INST_LIBDIR)"
 	install -m 755 $(LUA_MODULE) "$(DESTDIR)$(INST_LIBDIR)/"
+	install -d "$(DESTDIR)$(INST_BINDIR)"
+	install -m 755 bindings-lua/codetimer-lua "$(DESTDIR)$(INST_BINDIR)/"
 
 sdist: setup-python ## the source package for PyPI, in build/dist/
 	@$(VENV_PYTHON) setup.py -q egg_info --egg-base $(B) sdist --dist-dir $(B)/dist && ls $(B)/dist

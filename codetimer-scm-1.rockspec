@@ -33,7 +33,10 @@ build = {
         LIBFLAG = "$(LIBFLAG)",
         LUA_INCDIR = "$(LUA_INCDIR)",
         INST_LIBDIR = "$(LIBDIR)",
+        INST_BINDIR = "$(BINDIR)",
         WERROR = "",
         D = "build/rock",
     },
 }
+-- codetimer-lua is a program for sh; a wrapper would take it for one in Lua.
+deploy = { wrap_bin_scripts = false }

@@ -3,7 +3,7 @@
  * codetimer.c: require "codetimer". Opening the module again in the same state gives another table with the same
  * functions; everything behind them is made once.
  */
-#include "live.h"
+#include "instrument.h"
 
 #if defined(_WIN32)
 #define CT_LUA_EXPORT __declspec(dllexport)
@@ -11,13 +11,15 @@
 #define CT_LUA_EXPORT __attribute__((visibility("default")))
 #endif
 
-static const luaL_Reg functions[] = {
+const luaL_Reg ct__lua_functions[] = {
     {"attach", ct__lua_attach},
     {"clock_info", ct__lua_clock_info},
     {"configure", ct__lua_configure},
     {"counters", ct__lua_counters_function},
     {"initialize", ct__lua_initialize},
+    {"instrument", ct__lua_instrument},
     {"last_result", ct__lua_last_result},
+    {"measure_program", ct__lua_measure_program},
     {"measured", ct__lua_measured},
     {"now_ns", ct__lua_now_ns},
     {"poll", ct__lua_poll},
@@ -28,6 +30,7 @@ static const luaL_Reg functions[] = {
     {"thread_cycles", ct__lua_thread_cycles},
     {"time", ct__lua_time},
     {"timer", ct__lua_timer},
+    {"uninstrument", ct__lua_uninstrument},
     {"unwrap", ct__lua_unwrap},
     {NULL, NULL},
 };
@@ -54,7 +57,9 @@ CT_LUA_EXPORT int luaopen_codetimer(lua_State *L) {
     ct__lua_sample_open(L);
     ct__lua_measured_open(L);
     ct__lua_timer_open(L);
-    luaL_newlib(L, functions);
+    ct__lua_instrument_open(L);
+    lua_createtable(L, 0, (int)(sizeof ct__lua_functions / sizeof ct__lua_functions[0]));
+    luaL_setfuncs(L, ct__lua_functions, 0);
     lua_pushfstring(L, "codetimer %s", ct_version());
     lua_setfield(L, -2, "_VERSION");
     ct__lua_trace_open(L);

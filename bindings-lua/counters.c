@@ -39,7 +39,7 @@ static void close_handle(ct__lua_counter *counter) {
     if (counter->next != NULL) counter->next->link = counter->link;
     ct_counter_close(counter->handle);
     counter->handle = NULL;
-    counter->plain = 0;
+    counter->plain = counter->until_look = 0;
 }
 
 ct__lua_counter *ct__lua_to_counter(lua_State *L, int index) {

@@ -7,7 +7,7 @@
  * them all, in whatever order the finalizers run; from then on measured functions run unmeasured.
  *
  * Invariant: a Counter has a handle exactly while it is in the list; "plain" is 1 exactly while it has a handle and
- * increments are not traced, so the path of a measured call asks one question.
+ * increments are not traced. Otherwise "until_look" is not above 0, so the path of a measured call asks one question.
  */
 #ifndef CT_LUA_COUNTERS_H
 #define CT_LUA_COUNTERS_H
@@ -23,13 +23,20 @@ typedef struct ct__lua_counters {
     int closed;     /* lua_close has closed the writer */
     int increments; /* trace them */
     int tracing;    /* the trace function runs: what it does is not traced */
+
+    int modules;        /* handles of instrument that are about modules (instrument.h) */
+    uint64_t polled_ns; /* when it was polled */
+    uint64_t changes;   /* of the members list, at that time */
 } ct__lua_counters;
 
 struct ct__lua_counter {
     const void *mark;   /* tells a Counter from the userdata of others, see ct__lua_to_counter */
     ct_counter *handle; /* NULL: not opened, or the state is closing */
     int plain;
-    int owned, pooled; /* tokens of its gate (measured.c) */
+    int until_look; /* calls until one of them looks at the clock (gate.c); not above 0 unless "plain" is 1 */
+    int look_every;
+    uint64_t looked_ns;
+    int owned, pooled; /* tokens of its gate */
     ct__lua_counters *owner;
     ct__lua_counter *next, **link;
 };
@@ -94,10 +101,36 @@ void ct__lua_trace_increment(lua_State *L, const ct_counter *handle, int64_t dur
 void ct__lua_trace_opened(lua_State *L, int status, const ct_counter *handle);
 /* Calls codetimer.trace("refused", member, reason). */
 void ct__lua_trace_refused(lua_State *L, int status, const char *member);
+/* Calls codetimer.trace(event, name, reason); "reason" may be NULL. */
+void ct__lua_trace_text(lua_State *L, const char *event, const char *name, const char *reason);
 /* Calls codetimer.trace("skipped", pattern, reason): a pattern of the members list is wrong. */
 void ct__lua_trace_skipped(lua_State *L, const char *pattern, const char *reason);
 
+/* ---- gate.c ---- */
+
+void ct__lua_gate_open(lua_State *L);
+/* Pushes a gate with its first token, for the Counter at "counter". */
+void ct__lua_push_gate(lua_State *L, int counter);
+/* Pushes a gate that measures nothing. */
+void ct__lua_push_retired_gate(lua_State *L);
+enum { CT__LUA_GATE = 1, CT__LUA_GATE_RETIRED };
+/* One of these, or 0 for another value. */
+int ct__lua_is_gate(lua_State *L, int index);
+
+/* ---- settings.c ---- */
+
+/* What poll() does; raises nothing. Returns the number of changes of the members list. */
+uint64_t ct__lua_poll_now(lua_State *L, ct__lua_counters *counters);
+
 /* ---- measured.c, timer.c, report.c ---- */
+
+/* wrap(fn, name, category, help) returns the wrapper, or the status that stands against it. */
+int ct__lua_wrap(lua_State *L);
+/* What the value at "index" is to us: 0, or a wrapper, CT__LUA_GATE or CT__LUA_GATE_RETIRED; then pushes the original.
+ */
+int ct__lua_push_original(lua_State *L, int index);
+/* The wrapper at "index" runs its function unmeasured from now on, for whoever still holds it. */
+void ct__lua_retire(lua_State *L, int index);
 
 void ct__lua_measured_open(lua_State *L);
 int ct__lua_measured(lua_State *L);

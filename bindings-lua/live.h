@@ -70,8 +70,42 @@ int ct__lua_push_members(lua_State *L, ct__lua_members_reader read, void *from);
 /* Tells the trace function what is skipped of CODETIMER_MEASURE, the first time that it is called. Raises nothing. */
 void ct__lua_trace_environment(lua_State *L);
 
+/* Pushes a box that holds the list; NULL: there is none in it. */
+ct_members *ct__lua_push_list(lua_State *L, const char *text, size_t length);
+
+/* Tells the trace function which patterns of a list are wrong. */
+void ct__lua_trace_problems(lua_State *L, const char *text, size_t length);
+
 void ct__lua_settings_open(lua_State *L);
 int ct__lua_configure(lua_State *L);
 int ct__lua_poll(lua_State *L);
+
+/* ---- following.c: lists that come from a provider, and who wants to know of changes ---- */
+
+void ct__lua_following_open(lua_State *L);
+
+/* The value at "index" must be able to be a provider: an argument error if not. */
+void ct__lua_check_provider(lua_State *L, int index);
+/* nil: from now on there is none. */
+void ct__lua_set_provider(lua_State *L, int index);
+void ct__lua_push_provider(lua_State *L);
+/* Pushes why it cannot be used, or nil. */
+void ct__lua_push_provider_problem(lua_State *L);
+/* What it says next is written in any case. */
+void ct__lua_renew_provider(lua_State *L);
+
+void ct__lua_add_callback(lua_State *L, int index);
+/* Returns 1 if it was there. */
+int ct__lua_remove_callback(lua_State *L, int index);
+
+/* The rest is done within measured calls too, and raises nothing. */
+
+/* Asks the provider for its list, if it may be another one. */
+void ct__lua_ask_provider(lua_State *L);
+/* Calls the callbacks, if they were not called since the list changed. */
+void ct__lua_call_callbacks(lua_State *L, uint64_t changes, void (*push_settings)(lua_State *L));
+/* Tells the trace function what has become of the file since the last time, and that there is another list. */
+void ct__lua_tell_file(lua_State *L);
+void ct__lua_tell_change(lua_State *L);
 
 #endif

@@ -3,8 +3,8 @@
  * sample.c: codetimer.Sample, the values of a counter at one moment. A Sample holds the C struct; its fields are made
  * when they are asked for. Minimum, maximum and average are absent while there is no call.
  *
- * There is no active_ns: Lua tells nobody when a coroutine waits, so how much of a call's time was spent on this thread
- * is not known.
+ * Lua tells nobody when a coroutine waits, so how much of a call's time was spent on this thread is known only of calls
+ * that could not yield. As soon as one of the calls could, active_ns is absent, and active_reason says why.
  */
 #include "counters.h"
 
@@ -27,7 +27,23 @@ static void push_total_ns(lua_State *L, const ct_sample *s) { push_count(L, s->t
 static void push_errors(lua_State *L, const ct_sample *s) { push_count(L, s->errors); }
 static void push_cancelled(lua_State *L, const ct_sample *s) { push_count(L, s->cancelled); }
 static void push_in_flight(lua_State *L, const ct_sample *s) { push_count(L, s->in_flight); }
+static void push_active_unknown(lua_State *L, const ct_sample *s) { push_count(L, s->active_unknown); }
 static void push_anomalies(lua_State *L, const ct_sample *s) { push_count(L, s->anomalies); }
+
+static void push_active_ns(lua_State *L, const ct_sample *s) {
+    if (s->active_unknown == 0)
+        push_count(L, s->active_ns);
+    else
+        lua_pushnil(L);
+}
+
+static void push_active_reason(lua_State *L, const ct_sample *s) {
+    if (s->active_unknown == 0)
+        lua_pushnil(L);
+    else
+        lua_pushfstring(L, "%I of the calls could yield, and Lua does not tell for how long they did",
+                        (LUAI_UACINT)s->active_unknown);
+}
 
 static void push_extreme(lua_State *L, const ct_sample *s, uint64_t value) {
     if (s->calls > 0)
@@ -59,11 +75,24 @@ static const struct {
     const char *name;
     void (*push)(lua_State *L, const ct_sample *s);
 } fields[] = {
-    {"time_ns", push_time_ns},     {"generation", push_generation}, {"listed", push_listed},
-    {"enabled", push_enabled},     {"unclean", push_unclean},       {"calls", push_calls},
-    {"total_ns", push_total_ns},   {"average_ns", push_average_ns}, {"errors", push_errors},
-    {"cancelled", push_cancelled}, {"min_ns", push_min_ns},         {"max_ns", push_max_ns},
-    {"in_flight", push_in_flight}, {"anomalies", push_anomalies},   {"buckets", push_buckets},
+    {"time_ns", push_time_ns},
+    {"generation", push_generation},
+    {"listed", push_listed},
+    {"enabled", push_enabled},
+    {"unclean", push_unclean},
+    {"calls", push_calls},
+    {"total_ns", push_total_ns},
+    {"active_ns", push_active_ns},
+    {"active_unknown", push_active_unknown},
+    {"active_reason", push_active_reason},
+    {"average_ns", push_average_ns},
+    {"errors", push_errors},
+    {"cancelled", push_cancelled},
+    {"min_ns", push_min_ns},
+    {"max_ns", push_max_ns},
+    {"in_flight", push_in_flight},
+    {"anomalies", push_anomalies},
+    {"buckets", push_buckets},
 };
 
 enum { FIELDS = sizeof fields / sizeof fields[0] };

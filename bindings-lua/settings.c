@@ -3,18 +3,16 @@
  * settings.c: configure, poll and codetimer.Settings: the members list of this process.
  *
  * There is one such list, and it lies in the core; a Settings is a way to look at it, and reads each field when it is
- * asked for. Who wrote the list is told from the core's count of changes: it is configure's as long as that count is
- * the one that configure left behind.
+ * asked for.
  */
-#include "live.h"
+#include "instrument.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define SETTINGS_TYPE "codetimer.Settings"
 
-static const char configured_key = 0; /* the count that configure left behind, or nil */
-static const char told_key = 0;       /* true: what is skipped of CODETIMER_MEASURE has been told */
+static const char told_key = 0; /* true: what is skipped of CODETIMER_MEASURE has been told */
 
 /* ---- texts ---- */
 
@@ -55,15 +53,30 @@ static void push_members(lua_State *L) {
     if (ct__lua_push_members(L, read_own, NULL) != CT_OK) lua_pushnil(L);
 }
 
-static const char *find_source(lua_State *L) {
-    uint64_t changes = ct_poll();
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &configured_key);
-    uint64_t configured = (uint64_t)lua_tointeger(L, -1);
-    lua_pop(L, 1);
-    if (configured > 0 && configured == changes) return "configure";
-    if (changes == 0) return NULL;
-    const char *given = getenv("CODETIMER_MEASURE");
-    return changes == 1 && configured == 0 && given != NULL && *given != '\0' ? "environment" : "controller";
+static void push_source(lua_State *L) {
+    char source[4200];
+    if (ct_members_source(source, sizeof source) == CT_FROM_NOBODY)
+        lua_pushnil(L);
+    else
+        lua_pushstring(L, source);
+}
+
+static void push_file(lua_State *L) {
+    ct_config config;
+    ct_config_info(&config);
+    if (config.path[0] != '\0')
+        lua_pushstring(L, config.path);
+    else
+        lua_pushnil(L);
+}
+
+static void push_problem(lua_State *L) {
+    ct_config config;
+    ct_config_info(&config);
+    if (config.reason[0] != '\0')
+        lua_pushfstring(L, "file %s: %s", config.path, config.reason);
+    else
+        ct__lua_push_provider_problem(L);
 }
 
 static void push_match(lua_State *L, const ct_members_pattern *pattern) {
@@ -76,48 +89,63 @@ static void push_match(lua_State *L, const ct_members_pattern *pattern) {
 
 static void free_members(void *members) { ct_members_free(members); }
 
+ct_members *ct__lua_push_list(lua_State *L, const char *text, size_t length) {
+    ct_members *members = NULL;
+    ct__lua_box *box = ct__lua_new_box(L, free_members);
+    if (text != NULL && ct_members_parse(text, length, &members) == CT_OK) box->content = members;
+    return box->content;
+}
+
 static void push_matches(lua_State *L) {
-    size_t length;
-    ct_members *members;
+    size_t length = 0;
     lua_newtable(L);
     push_members(L);
-    ct__lua_box *box = ct__lua_new_box(L, free_members);
-    const char *text = lua_tolstring(L, -2, &length);
-    if (text != NULL && ct_members_parse(text, length, &members) == CT_OK) {
-        box->content = members;
-        for (size_t i = 0; i < ct_members_count(members); i++) {
-            push_match(L, ct_members_at(members, i));
-            lua_rawseti(L, -4, (lua_Integer)i + 1);
-        }
+    const char *text = lua_tolstring(L, -1, &length);
+    const ct_members *members = ct__lua_push_list(L, text, length);
+    for (size_t i = 0; members != NULL && i < ct_members_count(members); i++) {
+        push_match(L, ct_members_at(members, i));
+        lua_rawseti(L, -4, (lua_Integer)i + 1);
     }
-    ct__lua_empty_box(box);
     lua_pop(L, 2);
+}
+
+/* Returns 0 if there is no such field. */
+static int push_field(lua_State *L, const char *name) {
+    static const struct {
+        const char *name;
+        void (*push)(lua_State *L);
+    } fields[] = {{"members", push_members},           {"source", push_source},
+                  {"matches", push_matches},           {"file", push_file},
+                  {"provider", ct__lua_push_provider}, {"problem", push_problem}};
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        if (strcmp(name, fields[i].name) != 0) continue;
+        fields[i].push(L);
+        return 1;
+    }
+    return 0;
 }
 
 static int settings_index(lua_State *L) {
     luaL_checkudata(L, 1, SETTINGS_TYPE);
     const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
-    if (strcmp(name, "members") == 0)
-        push_members(L);
-    else if (strcmp(name, "source") == 0)
-        lua_pushstring(L, find_source(L));
-    else if (strcmp(name, "matches") == 0)
-        push_matches(L);
-    else
-        lua_pushnil(L);
+    if (push_field(L, name)) return 1;
+    lua_getmetatable(L, 1);
+    lua_pushvalue(L, 2);
+    lua_rawget(L, -2); /* a method */
     return 1;
 }
 
 static int settings_tostring(lua_State *L) {
     luaL_checkudata(L, 1, SETTINGS_TYPE);
-    const char *source = find_source(L);
     lua_pushliteral(L, SETTINGS_TYPE ": ");
     push_members(L);
-    if (lua_isnil(L, -1))
+    push_source(L);
+    if (lua_isnil(L, -2))
         lua_pushliteral(L, "no members list, all is measured");
     else
-        lua_pushfstring(L, "members \"%s\" from %s", lua_tostring(L, -1), source != NULL ? source : "outside");
-    lua_remove(L, -2);
+        lua_pushfstring(L, "members \"%s\" from %s", lua_tostring(L, -2), lua_tostring(L, -1));
+    lua_replace(L, -3);
+    lua_pop(L, 1);
     lua_concat(L, 2);
     return 1;
 }
@@ -125,18 +153,15 @@ static int settings_tostring(lua_State *L) {
 /* ---- configure and poll ---- */
 
 /* A pattern that is wrong is skipped, which nobody would notice without a line in the trace. */
-static void trace_problems(lua_State *L, const char *text, size_t length) {
-    ct_members *members;
-    ct__lua_box *box = ct__lua_new_box(L, free_members);
-    if (ct_members_parse(text, length, &members) == CT_OK) box->content = members;
-    for (size_t i = 0; box->content != NULL && i < ct_members_count(members); i++) {
+void ct__lua_trace_problems(lua_State *L, const char *text, size_t length) {
+    const ct_members *members = ct__lua_push_list(L, text, length);
+    for (size_t i = 0; members != NULL && i < ct_members_count(members); i++) {
         const ct_members_pattern *pattern = ct_members_at(members, i);
         if (pattern->problem == NULL) continue;
         lua_pushlstring(L, pattern->text, pattern->length);
         ct__lua_trace_skipped(L, lua_tostring(L, -1), pattern->problem);
         lua_pop(L, 1);
     }
-    ct__lua_empty_box(box);
     lua_pop(L, 1);
 }
 
@@ -150,7 +175,7 @@ static int trace_environment(lua_State *L) {
                         (LUAI_UACINT)length);
         ct__lua_trace_skipped(L, "CODETIMER_MEASURE", lua_tostring(L, -1));
     }
-    trace_problems(L, text, length);
+    ct__lua_trace_problems(L, text, length);
     return 0;
 }
 
@@ -170,47 +195,141 @@ void ct__lua_trace_environment(lua_State *L) {
 static int set_members(lua_State *L, const char *text, size_t length) {
     int status = ct_members_set(text, length);
     if (status != CT_OK) return status;
-    lua_pushinteger(L, (lua_Integer)ct_poll());
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &configured_key);
-    trace_problems(L, text, length);
+    ct__lua_trace_problems(L, text, length);
     return CT_OK;
 }
 
-static void refuse_later_options(lua_State *L) {
-    static const char *const later[] = {"file", "provider"};
-    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
-        if (lua_getfield(L, 1, later[i]) != LUA_TNIL)
-            luaL_argerror(
-                L, 1,
-                lua_pushfstring(L, "this version of codetimer takes members only; %s is not there yet", later[i]));
-        lua_pop(L, 1);
-    }
+/* nil, or a path; "" is none. */
+static const char *check_file(lua_State *L, int arg, int index) {
+    size_t length;
+    if (lua_isnil(L, index)) return NULL;
+    if (lua_type(L, index) != LUA_TSTRING)
+        luaL_argerror(L, arg, lua_pushfstring(L, "file must be a path (a string), got %s", ct__lua_describe(L, index)));
+    const char *path = lua_tolstring(L, index, &length);
+    if (strlen(path) != length) luaL_argerror(L, arg, "file must not contain a NUL byte");
+    return path;
 }
 
-/* configure{members=} */
-int ct__lua_configure(lua_State *L) {
-    static const char *const names[] = {"members", "file", "provider", NULL};
-    size_t length;
-    lua_settop(L, 1);
-    if (ct__lua_check_options(L, 1, names)) {
-        refuse_later_options(L);
-        lua_getfield(L, 1, "members");
-        const char *text = ct__lua_check_members(L, 1, -1, 1, &length);
-        int status = text != NULL ? set_members(L, text, length) : CT_OK;
-        if (status != CT_OK) return ct__lua_fail(L, status);
-    }
+static int set_file(lua_State *L, const char *path) {
+    int status = ct_config_file(path);
+    if (status == CT_OK) return 0;
+    return ct__lua_refuse(L, status, path, status == CT_EINVAL ? "the path is too long" : ct_status_text(status));
+}
+
+static void push_settings(lua_State *L) {
     lua_newuserdatauv(L, 0, 0);
     luaL_setmetatable(L, SETTINGS_TYPE);
+}
+
+enum { OPTIONS = 1, MEMBERS, FILE_PATH, PROVIDER };
+
+/* All options are looked at before anything is done. Returns how many values of a refusal it has pushed. */
+static int set_all(lua_State *L) {
+    size_t length;
+    lua_getfield(L, OPTIONS, "members");
+    lua_getfield(L, OPTIONS, "file");
+    lua_getfield(L, OPTIONS, "provider");
+    const char *text = ct__lua_check_members(L, 1, MEMBERS, 1, &length), *path = check_file(L, 1, FILE_PATH);
+    if (!lua_isnil(L, PROVIDER)) ct__lua_check_provider(L, PROVIDER);
+    int status = text != NULL ? set_members(L, text, length) : CT_OK;
+    if (status != CT_OK) return ct__lua_fail(L, status);
+    int refused = path != NULL ? set_file(L, path) : 0;
+    if (refused > 0) return refused;
+    if (!lua_isnil(L, PROVIDER)) ct__lua_set_provider(L, PROVIDER);
+    ct__lua_poll_now(L, ct__lua_find_counters(L));
+    return 0;
+}
+
+/* configure{members=, file=, provider=} */
+int ct__lua_configure(lua_State *L) {
+    static const char *const names[] = {"members", "file", "provider", NULL};
+    lua_settop(L, 1);
+    int refused = ct__lua_check_options(L, 1, names) ? set_all(L) : 0;
+    if (refused > 0) return refused;
+    push_settings(L);
     return 1;
 }
 
+/* ---- methods ---- */
+
+/* settings.file = path or nil, settings.provider = provider or nil */
+static int settings_newindex(lua_State *L) {
+    luaL_checkudata(L, 1, SETTINGS_TYPE);
+    if (ct__lua_is(L, 2, "file")) {
+        const char *path = check_file(L, 3, 3);
+        if (set_file(L, path != NULL ? path : "") > 0) return luaL_error(L, "%s", lua_tostring(L, -2));
+    } else if (ct__lua_is(L, 2, "provider")) {
+        if (!lua_isnil(L, 3)) ct__lua_check_provider(L, 3);
+        ct__lua_set_provider(L, 3);
+    } else {
+        return luaL_error(L, "of codetimer.Settings only file and provider can be set, not %s", ct__lua_describe(L, 2));
+    }
+    ct__lua_poll_now(L, ct__lua_find_counters(L));
+    return 0;
+}
+
+/* settings:on_change(fn) returns fn. What has changed before is none of its business. */
+static int settings_on_change(lua_State *L) {
+    luaL_checkudata(L, 1, SETTINGS_TYPE);
+    lua_settop(L, 2);
+    ct__lua_check_callable(L, 2, 2);
+    ct__lua_poll_now(L, ct__lua_find_counters(L));
+    ct__lua_add_callback(L, 2);
+    return 1;
+}
+
+static int settings_remove_on_change(lua_State *L) {
+    luaL_checkudata(L, 1, SETTINGS_TYPE);
+    luaL_checkany(L, 2);
+    lua_pushboolean(L, ct__lua_remove_callback(L, 2));
+    return 1;
+}
+
+/* Both are asked again, and what they say is written even if they said it before. */
+static int settings_reload(lua_State *L) {
+    luaL_checkudata(L, 1, SETTINGS_TYPE);
+    lua_settop(L, 1);
+    push_file(L);
+    ct__lua_push_provider(L);
+    if (lua_isnil(L, 2) && lua_isnil(L, 3))
+        return luaL_error(L, "there is nothing to reload: neither a file nor a provider is set; give one to configure, "
+                             "as in configure{ provider = ... }");
+    int refused = lua_isnil(L, 2) ? 0 : set_file(L, lua_tostring(L, 2));
+    if (refused > 0) return refused;
+    if (!lua_isnil(L, 3)) ct__lua_renew_provider(L);
+    ct__lua_poll_now(L, ct__lua_find_counters(L));
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+/* ---- polling ---- */
+
+uint64_t ct__lua_poll_now(lua_State *L, ct__lua_counters *counters) {
+    ct__lua_ask_provider(L);
+    uint64_t changes = ct_poll();
+    int changed = changes != counters->changes;
+    counters->changes = changes;
+    ct__lua_tell_file(L);
+    if (counters->modules > 0) ct__lua_follow(L, changed);
+    if (changed) ct__lua_tell_change(L);
+    ct__lua_call_callbacks(L, changes, push_settings);
+    return changes;
+}
+
 int ct__lua_poll(lua_State *L) {
-    lua_pushinteger(L, (lua_Integer)ct_poll());
+    lua_pushinteger(L, (lua_Integer)ct__lua_poll_now(L, ct__lua_find_counters(L)));
     return 1;
 }
 
 void ct__lua_settings_open(lua_State *L) {
-    static const luaL_Reg functions[] = {{"__index", settings_index}, {"__tostring", settings_tostring}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"__index", settings_index},
+                                         {"__newindex", settings_newindex},
+                                         {"__tostring", settings_tostring},
+                                         {"on_change", settings_on_change},
+                                         {"remove_on_change", settings_remove_on_change},
+                                         {"reload", settings_reload},
+                                         {NULL, NULL}};
+    ct__lua_following_open(L);
     ct__lua_new_type(L, SETTINGS_TYPE, functions);
     if (lua_rawgetp(L, LUA_REGISTRYINDEX, &told_key) == LUA_TNIL) {
         lua_pushinteger(L, 0);

@@ -15,6 +15,7 @@ static const char unmeasured_key = 0; /* the timer that measures nothing */
 typedef struct timer {
     ct__lua_counter *counter; /* kept alive by the user value, as long as that is it; NULL: nothing is measured */
     int running;
+    int open; /* begun in a coroutine: how much of its time is active nobody can tell */
     ct_token call;
 } timer;
 
@@ -25,7 +26,8 @@ static void stop_timer(lua_State *L, int outcome) {
     ct_counter *handle = counter != NULL && counter == t->counter ? counter->handle : NULL;
     lua_pop(L, 1);
     if (t->running && handle != NULL) {
-        int64_t duration_ns = ct_leave(handle, &t->call, outcome);
+        int64_t duration_ns =
+            t->open ? ct_leave_active(handle, &t->call, NULL, outcome) : ct_leave(handle, &t->call, outcome);
         if (!t->counter->plain && duration_ns >= 0) ct__lua_trace_increment(L, handle, duration_ns);
     }
     t->running = 0;
@@ -83,6 +85,7 @@ static int make_timer(lua_State *L) {
 static int start_timer(lua_State *L) {
     timer *t = lua_touserdata(L, -1);
     t->running = 1;
+    t->open = L != t->counter->owner->main_thread;
     ct_enter(t->counter->handle, &t->call);
     return 1;
 }

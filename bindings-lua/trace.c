@@ -78,14 +78,17 @@ void ct__lua_trace_increment(lua_State *L, const ct_counter *handle, int64_t dur
     tell(L, &told);
 }
 
-void ct__lua_trace_refused(lua_State *L, int status, const char *member) {
-    message told = {.event = "refused", .name = member, .reason = ct_status_text(status), .duration_ns = -1};
+void ct__lua_trace_text(lua_State *L, const char *event, const char *name, const char *reason) {
+    message told = {.event = event, .name = name, .reason = reason, .duration_ns = -1};
     tell(L, &told);
 }
 
+void ct__lua_trace_refused(lua_State *L, int status, const char *member) {
+    ct__lua_trace_text(L, "refused", member, ct_status_text(status));
+}
+
 void ct__lua_trace_skipped(lua_State *L, const char *pattern, const char *reason) {
-    message told = {.event = "skipped", .name = pattern, .reason = reason, .duration_ns = -1};
-    tell(L, &told);
+    ct__lua_trace_text(L, "skipped", pattern, reason);
 }
 
 /* ---- setting ---- */
@@ -100,7 +103,10 @@ static void set_function(lua_State *L, int value) {
 static void set_increments(lua_State *L, int value) {
     ct__lua_counters *counters = ct__lua_find_counters(L);
     counters->increments = lua_toboolean(L, value);
-    for (ct__lua_counter *at = counters->first; at != NULL; at = at->next) at->plain = !counters->increments;
+    for (ct__lua_counter *at = counters->first; at != NULL; at = at->next) {
+        at->plain = !counters->increments;
+        at->until_look = 0;
+    }
 }
 
 static const char *field_name(lua_State *L) { return lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : ""; }

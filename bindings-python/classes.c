@@ -3,10 +3,9 @@
  * classes.c: measuring a class: in place, what its own body defines.
  *
  * Left alone are: what is inherited or nested; what a decorator or metaclass generated; a few methods that run inside
- * every attribute access or before there is an instance; what is measured already; and, with one line in the log, what
- * cannot be measured yet. Everything is prepared before the first attribute is replaced, so that an error leaves the
- * class as it was. Attributes are set as type itself sets them: what a metaclass makes of assignments was made when the
- * class was.
+ * every attribute access or before there is an instance; and what is measured already. Everything is prepared before
+ * the first attribute is replaced, so that an error leaves the class as it was. Attributes are set as type itself sets
+ * them: what a metaclass makes of assignments was made when the class was.
  */
 #include "measured.h"
 
@@ -22,7 +21,6 @@ typedef struct work {
     PyObject *prefix; /* "module.Class." */
     PyObject *seen;   /* {id of an object: its stand-in}: an alias stays one */
     PyObject *ready;  /* {name: stand-in} */
-    PyObject *left;   /* names of what cannot be measured yet */
 } work;
 
 /* ---- what belongs to the body ---- */
@@ -122,16 +120,7 @@ static PyObject *measure(const work *job, PyObject *object, PyObject *function, 
 
 /* Whether to measure what is built around these functions: 1, 0, or -1. */
 static int is_wanted(const work *job, PyObject *functions, PyObject *name) {
-    Py_ssize_t count = PyList_GET_SIZE(functions);
-    if (count == 0) return 0;
-    int own = is_own_function(job, PyList_GET_ITEM(functions, 0), name);
-    if (own <= 0) return own;
-    for (Py_ssize_t i = 0; i < count; i++) {
-        const char *reason = ctpy_why_not(PyList_GET_ITEM(functions, i));
-        if (reason == NULL && PyErr_Occurred()) return -1;
-        if (reason != NULL) return PyList_Append(job->left, name);
-    }
-    return 1;
+    return PyList_GET_SIZE(functions) == 0 ? 0 : is_own_function(job, PyList_GET_ITEM(functions, 0), name);
 }
 
 static int prepare_one(const work *job, PyObject *name, PyObject *object) {
@@ -184,19 +173,6 @@ static int replace(const work *job) {
     return 0;
 }
 
-static void tell_left(const work *job) {
-    PyObject *comma = PyUnicode_FromString(", ");
-    PyObject *names = comma != NULL ? PyUnicode_Join(comma, job->left) : NULL;
-    PyObject *text = names != NULL ? PyUnicode_FromFormat("%U{%U}", job->prefix, names) : NULL;
-    Py_XDECREF(comma);
-    Py_XDECREF(names);
-    if (text == NULL) PyErr_Clear();
-    if (text == NULL) return;
-    ctpy_trace(job->state, CTPY_WARNING, "not measured: %s: async and generator functions cannot be measured yet",
-               text);
-    Py_DECREF(text);
-}
-
 static int check_type(PyTypeObject *type) {
     if (!PyType_HasFeature(type, Py_TPFLAGS_IMMUTABLETYPE)) return 0;
     PyErr_Format(PyExc_TypeError,
@@ -224,8 +200,7 @@ static int begin(work *job) {
     if (begin_names(job) < 0) return -1;
     job->seen = PyDict_New();
     job->ready = PyDict_New();
-    job->left = PyList_New(0);
-    return job->seen && job->ready && job->left ? 0 : -1;
+    return job->seen && job->ready ? 0 : -1;
 }
 
 static void end(work *job) {
@@ -234,14 +209,12 @@ static void end(work *job) {
     Py_XDECREF(job->prefix);
     Py_XDECREF(job->seen);
     Py_XDECREF(job->ready);
-    Py_XDECREF(job->left);
 }
 
 int ctpy_measure_class(ctpy_state *state, PyTypeObject *type, const ctpy_labels *labels) {
     if (check_type(type) < 0) return -1;
     work job = {.state = state, .type = type, .labels = labels};
     int failed = begin(&job) < 0 || prepare(&job) < 0 || replace(&job) < 0 ? -1 : 0;
-    if (!failed && PyList_GET_SIZE(job.left) > 0) tell_left(&job);
     end(&job);
     return failed;
 }

@@ -31,20 +31,30 @@
 /* What measured makes, by how it behaves in a class (measured.c). */
 enum { CTPY_FUNCTION, CTPY_DESCRIPTOR, CTPY_OBJECT, CTPY_ATTRIBUTE, CTPY_MEASURED_TYPES };
 
+/* What stands in for what a call returns that can be suspended (underway.h). */
+enum {
+    CTPY_COROUTINE,
+    CTPY_GENERATOR,
+    CTPY_GENERATOR_COROUTINE,
+    CTPY_ASYNC_GENERATOR,
+    CTPY_STEP,
+    CTPY_UNDERWAY_TYPES
+};
+
 typedef struct ctpy_state {
     PyTypeObject *result_type;
     PyTypeObject *environment_type;
     PyTypeObject *clock_type;
     PyTypeObject *cycles_type;
     PyTypeObject *priority_type;
-    PyObject *gc_collect;   /* gc.collect and gc.get_stats as they were at import: */
-    PyObject *gc_get_stats; /* the C API can neither collect while gc is disabled nor tell the counts */
-    PyObject *safe_point;   /* an empty Python function */
-    PyObject *many;         /* code that makes 64 calls, see block.c; NULL until it is needed */
-    PyObject *one;          /* code that makes one; likewise */
-    int call_first;         /* where the first call stands in them, and */
-    int call_step;          /* how far the next one is, in bytes */
-    PyObject *last_result;  /* of this interpreter, NULL before the first run */
+    PyObject *gc_collect;       /* gc.collect and gc.get_stats as they were at import: */
+    PyObject *gc_get_stats;     /* the C API can neither collect while gc is disabled nor tell the counts */
+    PyObject *safe_point;       /* an empty Python function */
+    PyObject *many;             /* code that makes 64 calls, see block.c; NULL until it is needed */
+    PyObject *one;              /* code that makes one; likewise */
+    int call_first;             /* where the first call stands in them, and */
+    int call_step;              /* how far the next one is, in bytes */
+    PyObject *last_result;      /* of this interpreter, NULL before the first run */
     PyTypeObject *counter_type; /* these belong to counting.h */
     PyTypeObject *sample_type;
     PyTypeObject *counters_type;
@@ -60,10 +70,13 @@ typedef struct ctpy_state {
     PyTypeObject *members_type;
     PyTypeObject *pattern_type;
     PyTypeObject *settings_type;
-    uint64_t configured;  /* see settings.c */
-    int told_environment; /* what is skipped of CODETIMER_MEASURE has been logged */
+    uint64_t told_events, told_lists, told_changes;    /* see following.c */
+    int told_environment;                              /* what is skipped of CODETIMER_MEASURE has been logged */
     PyTypeObject *measured_types[CTPY_MEASURED_TYPES]; /* see measured.h */
-    PyObject *special_types; /* {number: type}, see special.c; NULL before the first */
+    PyTypeObject *underway_types[CTPY_UNDERWAY_TYPES]; /* see underway.h */
+    int told_uncounted;                                /* what returned something else to await has been logged */
+    PyObject *special_types;                           /* {number: type}, see special.c; NULL before the first */
+    struct ctpy_monitoring *monitoring;                /* see monitoring.h; NULL before Python 3.12 */
 } ctpy_state;
 
 static inline ctpy_state *ctpy_get_state(PyObject *module) { return (ctpy_state *)PyModule_GetState(module); }

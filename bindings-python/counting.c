@@ -6,6 +6,7 @@
  * once and is no error: the measured program goes on unmeasured.
  */
 #include "counting.h"
+#include "live.h"
 
 /* As the core has it. */
 #define NAME_MOST 65535
@@ -107,6 +108,7 @@ static int open_writer(ctpy_state *state) {
     }
     if (state->writer == NULL) {
         state->writer = writer;
+        ctpy_follow_environment();
     } else {
         ct_writer_close(writer); /* another thread was faster */
     }
@@ -223,6 +225,23 @@ static void tell_opened(ctpy_state *state, int status, const ct_counter *counter
     Py_DECREF(key);
 }
 
+void ctpy_tell_counter(ctpy_state *state, int status, const ct_counter *counter) {
+    if (status < 0)
+        tell_refusal(state, status);
+    else
+        tell_opened(state, status, counter);
+}
+
+int ctpy_open_untold(ctpy_state *state, PyObject *member, ct_counter **counter) {
+    names given;
+    *counter = NULL;
+    if (encode_names(NULL, member, NULL, &given) < 0) return CT_EINVAL;
+    ct_writer *writer = ctpy_get_writer(state);
+    int status = writer != NULL ? ct_counter_open(writer, NULL, text_of(given.member), NULL, counter) : CT_ENOMEM;
+    drop_names(&given);
+    return status;
+}
+
 int ctpy_open_counter(ctpy_state *state, PyObject *category, PyObject *member, PyObject *help, ct_counter **counter) {
     names given;
     *counter = NULL;
@@ -236,8 +255,7 @@ int ctpy_open_counter(ctpy_state *state, PyObject *category, PyObject *member, P
     if (status == CT_EINVAL)
         return ctpy_refuse(PyExc_ValueError,
                            "a name whose part before its first '.' has a '/' in it needs a category=", member);
-    if (status < 0) tell_refusal(state, status);
-    if (status >= 0) tell_opened(state, status, *counter);
+    ctpy_tell_counter(state, status, *counter);
     if (status >= 0) tell_owed(state, member);
     return status < 0;
 }
@@ -246,21 +264,52 @@ void ctpy_close_counter(ct_counter *counter) { ct_counter_close(counter); }
 
 /* ---- outcomes ---- */
 
-/* Whether it is an asyncio.CancelledError, which it cannot be if nobody has imported asyncio. */
-static int is_cancelled_error(PyObject *raised) {
+/* Groups in groups that are looked into. */
+enum { GROUP_DEPTH = 8 };
+
+/* Whether it is an exception of a module, which it cannot be if nobody has imported that. */
+static int is_one_of(PyObject *raised, const char *module_name, const char *name) {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    PyObject *module = get_module("asyncio.exceptions");
-    PyObject *cancelled = module != NULL ? PyObject_GetAttrString(module, "CancelledError") : NULL;
-    int is = cancelled != NULL && PyErr_GivenExceptionMatches(raised, cancelled);
-    Py_XDECREF(cancelled);
+    PyObject *module = get_module(module_name);
+    PyObject *kind = module != NULL ? PyObject_GetAttrString(module, name) : NULL;
+    int is = kind != NULL && PyErr_GivenExceptionMatches(raised, kind);
+    Py_XDECREF(kind);
     Py_XDECREF(module);
     PyErr_Restore(type, value, traceback); /* also drops what the search may have raised */
     return is;
 }
 
-int ctpy_judge(PyObject *raised) {
-    if (PyErr_GivenExceptionMatches(raised, PyExc_Exception)) return CT_FAILED;
-    int cancelled = PyErr_GivenExceptionMatches(raised, PyExc_GeneratorExit) || is_cancelled_error(raised);
-    return cancelled ? CT_CANCELLED : CT_FAILED;
+/* A group, which nurseries raise, is cancelled where all that is in it was. */
+static int is_cancelled(PyObject *raised, int depth);
+
+static int is_cancelled_group(PyObject *raised, int depth) {
+#if PY_VERSION_HEX >= 0x030b0000
+    if (depth == 0 || !PyExceptionInstance_Check(raised)) return 0;
+    if (!PyErr_GivenExceptionMatches(raised, PyExc_BaseExceptionGroup)) return 0;
+    PyObject *parts = ((PyBaseExceptionGroupObject *)raised)->excs;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(parts); i++)
+        if (!is_cancelled(PyTuple_GET_ITEM(parts, i), depth - 1)) return 0;
+    return 1;
+#else
+    (void)raised, (void)depth;
+    return 0;
+#endif
+}
+
+static int is_cancelled(PyObject *raised, int depth) {
+    if (PyErr_GivenExceptionMatches(raised, PyExc_Exception)) return 0;
+    return PyErr_GivenExceptionMatches(raised, PyExc_GeneratorExit) ||
+           is_one_of(raised, "asyncio.exceptions", "CancelledError") || is_one_of(raised, "trio", "Cancelled") ||
+           is_cancelled_group(raised, depth);
+}
+
+int ctpy_judge(PyObject *raised) { return is_cancelled(raised, GROUP_DEPTH) ? CT_CANCELLED : CT_FAILED; }
+
+int ctpy_judge_raised(void) {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    const int outcome = type == NULL ? CT_FAILED : ctpy_judge(value != NULL ? value : type);
+    PyErr_Restore(type, value, traceback);
+    return outcome;
 }

@@ -17,6 +17,11 @@
  * unmeasured, *counter is NULL); -1 with TypeError or ValueError where a name is wrong. */
 int ctpy_open_counter(ctpy_state *state, PyObject *category, PyObject *member, PyObject *help, ct_counter **counter);
 
+/* The same in two steps, for who is in the middle of the program, where no handler of a log may run: opens the counter
+ * of "member" and returns what the core says (with an exception perhaps); tells what it said. */
+int ctpy_open_untold(ctpy_state *state, PyObject *member, ct_counter **counter);
+void ctpy_tell_counter(ctpy_state *state, int status, const ct_counter *counter);
+
 /* After a failure: if it was a lack of memory, clears the exception, logs once that "what" is not measured, and returns
  * 0: the caller goes on unmeasured. Otherwise the exception stays: -1. */
 int ctpy_go_unmeasured(ctpy_state *state, PyObject *what);
@@ -34,9 +39,12 @@ PyObject *ctpy_script_name(const char *otherwise);
 /* "category/member", a new str. */
 PyObject *ctpy_counter_key(const ct_counter *counter);
 
-/* How a call ended that raised "raised" (a type or an instance): CT_FAILED, or CT_CANCELLED for CancelledError and
- * GeneratorExit. An exception that is set stays set. */
+/* How a call ended that raised "raised" (a type or, better, an instance): CT_FAILED, or CT_CANCELLED for GeneratorExit,
+ * asyncio.CancelledError, trio.Cancelled, and groups of nothing else. An exception that is set stays set. */
 int ctpy_judge(PyObject *raised);
+
+/* The same of the exception that is set. */
+int ctpy_judge_raised(void);
 
 /* A key as the core has it, as bytes; NULL with TypeError, or with KeyError where no counter can have it. */
 PyObject *ctpy_encode_key(PyObject *key);
@@ -52,6 +60,8 @@ int ctpy_trace(ctpy_state *state, int level, const char *format, PyObject *key);
 /* What a measured call does in place of ct_leave while state->trace_increments is set: also logs by how much the
  * counter grew. An exception that is set stays set. */
 void ctpy_leave_traced(ctpy_state *state, ct_counter *counter, const ct_token *token, int outcome);
+void ctpy_leave_active_traced(ctpy_state *state, ct_counter *counter, const ct_token *token, const ct_active *active,
+                              int outcome);
 void ctpy_record_traced(ctpy_state *state, ct_counter *counter, uint64_t duration_ns, int outcome);
 
 /* trace_increments() */

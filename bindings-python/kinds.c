@@ -184,14 +184,13 @@ static int stand_in(ctpy_state *state, const kind *of, PyObject *object, const c
     PyObject *function, *member = NULL;
     ct_counter *counter = NULL;
     if (get_part(object, &of->parts[0], &function) < 0) return -1;
-    const char *reason = function != NULL ? ctpy_why_not(function) : NULL;
-    if (reason != NULL) PyErr_Format(PyExc_TypeError, "measured cannot measure %s yet: %R", reason, object);
-    if (!PyErr_Occurred()) member = ctpy_name_member(function != NULL ? function : object, labels);
+    const int suspends = function != NULL ? ctpy_suspends(function) : 0;
+    if (suspends >= 0) member = ctpy_name_member(function != NULL ? function : object, labels);
     Py_XDECREF(function);
     int refused = member != NULL ? ctpy_open_counter(state, labels->category, member, labels->help, &counter) : -1;
     Py_XDECREF(member);
     if (refused < 0) return -1;
-    *made = refused ? Py_NewRef(object) : ctpy_measured_new(state, object, counter);
+    *made = refused ? Py_NewRef(object) : ctpy_measured_new(state, object, counter, suspends);
     return *made != NULL ? 0 : -1;
 }
 

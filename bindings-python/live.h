@@ -62,7 +62,33 @@ PyObject *ctpy_read_members(ctpy_members_reader read, void *from);
 extern PyType_Spec ctpy_settings_spec;
 PyObject *ctpy_configure(PyObject *module, PyObject *args, PyObject *kwargs);
 
-/* Logs what is skipped of CODETIMER_MEASURE, the first time that it is called. Leaves no exception. */
+/* ---- following.c: lists that come from a file or a provider ---- */
+
+/* Log what is skipped of a list; what has become of the file since the last time; and the first time that it is called,
+ * both of CODETIMER_MEASURE and CODETIMER_CONFIG. Leave no exception. */
+void ctpy_tell_problems(ctpy_state *state, const ct_members *members);
+void ctpy_tell_file(ctpy_state *state);
 void ctpy_tell_environment(ctpy_state *state);
+
+/* Calls a function of codetimer.following with arguments as for Py_BuildValue (a tuple). "only_if_there": None where
+ * the module was never needed. */
+PyObject *ctpy_call_following(const char *function, int only_if_there, const char *format, ...);
+
+/* A path as bytes. Returns 0, or -1 with TypeError or ValueError. */
+int ctpy_convert_file(PyObject *file, PyObject **bytes);
+
+/* From now on the list is followed in this file (None: in none), or asked of this provider (None: of none). Return 0,
+ * or -1 with an exception. */
+int ctpy_follow_file(ctpy_state *state, PyObject *file);
+int ctpy_set_provider(PyObject *provider);
+
+/* Has somebody look after the file that CODETIMER_CONFIG names. Leaves no exception. */
+void ctpy_follow_environment(void);
+
+/* _follow(), which polls and tells, and returns how often the list has changed; _tell_unmatched(); _provide(text),
+ * which returns whether that is new. For codetimer.following. */
+PyObject *ctpy_follow(PyObject *module, PyObject *ignored);
+PyObject *ctpy_tell_unmatched(PyObject *module, PyObject *ignored);
+PyObject *ctpy_provide(PyObject *module, PyObject *text);
 
 #endif

@@ -10,9 +10,10 @@
  * It never holds NULL: clearing it (when it is garbage) leaves None in place of the function, so that a late call is an
  * error and not a crash. A call keeps the object alive, because it may drop the last name of itself.
  */
-#include "measured.h"
-
 #include <stddef.h>
+
+#include "underway.h"
+
 #include <structmember.h> /* expects Python.h before it */
 
 typedef struct measured_object {
@@ -21,23 +22,15 @@ typedef struct measured_object {
     ct_counter *counter;
     ctpy_state *state; /* lives as long as the type */
     PyObject *owner;   /* NULL, or the measured object whose counter this bound one uses */
+    PyObject *note;    /* NULL, or what instrument knows about it */
     PyObject *weak;
+    int suspends; /* what it calls returns what runs later: always (1), or most of the time (2) */
 } measured_object;
 
 /* ---- calls ---- */
 
-/* Kept out of the path of calls that return. */
-#if defined(__GNUC__)
-__attribute__((noinline, cold))
-#endif
-static int
-judge_failure(void) {
-    PyObject *raised = PyErr_Occurred();
-    return raised != NULL ? ctpy_judge(raised) : CT_FAILED;
-}
-
 static inline void leave(measured_object *self, const ct_token *token, PyObject *result) {
-    int outcome = result != NULL ? CT_RETURNED : judge_failure();
+    int outcome = result != NULL ? CT_RETURNED : ctpy_judge_raised();
     if (self->state->trace_increments) {
         ctpy_leave_traced(self->state, self->counter, token, outcome);
     } else {
@@ -70,6 +63,39 @@ static PyObject *call_any(PyObject *callable, PyObject *const *args, size_t coun
     return finish(self, &token, PyObject_Vectorcall(self->wrapped, args, count, names));
 }
 
+/* Instrumented no longer, but still called by those who kept it. */
+static PyObject *pass_through(PyObject *callable, PyObject *const *args, size_t count, PyObject *names) {
+    PyObject *wrapped = Py_NewRef(((measured_object *)callable)->wrapped);
+    PyObject *result = PyObject_Vectorcall(wrapped, args, count, names);
+    Py_DECREF(wrapped);
+    return result;
+}
+
+/* What is created counts later, by itself; while the counter is switched off it is left alone. */
+static PyObject *call_suspending(PyObject *callable, PyObject *const *args, size_t count, PyObject *names) {
+    measured_object *self = (measured_object *)callable;
+    if (!ct_counter_enabled(self->counter)) return pass_through(callable, args, count, names);
+    Py_INCREF(self);
+    const uint64_t start = self->suspends == 1 ? 0 : ct_now_ns();
+    PyObject *made = PyObject_Vectorcall(self->wrapped, args, count, names);
+    made = ctpy_underway_new(self->state, callable, self->counter, made, start);
+    Py_DECREF(self);
+    return made;
+}
+
+static vectorcallfunc choose_call(const measured_object *self) {
+    return self->suspends ? call_suspending : PyFunction_Check(self->wrapped) ? call_function : call_any;
+}
+
+void ctpy_measured_pass(PyObject *object, int pass) {
+    measured_object *self = (measured_object *)object;
+    self->vectorcall = pass ? pass_through : choose_call(self);
+}
+
+int ctpy_measured_passes(PyObject *object) { return ((measured_object *)object)->vectorcall == pass_through; }
+
+PyObject **ctpy_measured_note(PyObject *object) { return &((measured_object *)object)->note; }
+
 /* ---- making ---- */
 
 static void free_measured(PyObject *object);
@@ -87,6 +113,8 @@ int ctpy_is_measured_object(PyObject *object) {
 
 PyObject *ctpy_measured_wrapped(PyObject *object) { return ((measured_object *)object)->wrapped; }
 
+ct_counter *ctpy_measured_counter(PyObject *object) { return ((measured_object *)object)->counter; }
+
 /* Borrowed; NULL with an exception. */
 static PyTypeObject *choose_type(ctpy_state *state, PyObject *wrapped) {
     if (!PyCallable_Check(wrapped)) return state->measured_types[CTPY_ATTRIBUTE];
@@ -96,17 +124,23 @@ static PyTypeObject *choose_type(ctpy_state *state, PyObject *wrapped) {
     return ctpy_special_type(state, CTPY_DESCRIPTOR, &ctpy_measured_descriptor_spec, wrapped);
 }
 
-static measured_object *make(PyTypeObject *type, PyObject *wrapped) {
+static int is_suspending_code(PyObject *wrapped) {
+    const int flags = PyFunction_Check(wrapped) ? ((PyCodeObject *)PyFunction_GET_CODE(wrapped))->co_flags : 0;
+    return (flags & (CO_COROUTINE | CO_GENERATOR | CO_ASYNC_GENERATOR)) != 0;
+}
+
+static measured_object *make(PyTypeObject *type, PyObject *wrapped, int suspends) {
     measured_object *self = type != NULL ? (measured_object *)type->tp_alloc(type, 0) : NULL;
     if (self == NULL) return NULL;
     self->state = (ctpy_state *)PyType_GetModuleState(type);
     self->wrapped = Py_NewRef(wrapped);
-    self->vectorcall = PyFunction_Check(wrapped) ? call_function : call_any;
+    self->suspends = !suspends ? 0 : is_suspending_code(wrapped) ? 1 : 2;
+    self->vectorcall = choose_call(self);
     return self;
 }
 
-PyObject *ctpy_measured_new(ctpy_state *state, PyObject *wrapped, ct_counter *counter) {
-    measured_object *self = make(choose_type(state, wrapped), wrapped);
+PyObject *ctpy_measured_new(ctpy_state *state, PyObject *wrapped, ct_counter *counter, int suspends) {
+    measured_object *self = make(choose_type(state, wrapped), wrapped, suspends);
     if (self == NULL) ctpy_close_counter(counter);
     if (self != NULL) self->counter = counter;
     return (PyObject *)self;
@@ -117,6 +151,7 @@ static int visit_measured(PyObject *object, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(self->wrapped);
     Py_VISIT(self->owner);
+    Py_VISIT(self->note);
     return 0;
 }
 
@@ -126,6 +161,7 @@ static int clear_measured(PyObject *object) {
     self->vectorcall = call_any;
     self->wrapped = Py_NewRef(Py_None);
     Py_XDECREF(wrapped);
+    Py_CLEAR(self->note);
     return 0; /* the owner is kept: its counter may still be used */
 }
 
@@ -136,6 +172,7 @@ static void free_measured(PyObject *object) {
     if (self->weak != NULL) PyObject_ClearWeakRefs(object);
     if (self->owner == NULL) ctpy_close_counter(self->counter);
     Py_XDECREF(self->owner);
+    Py_XDECREF(self->note);
     Py_XDECREF(self->wrapped);
     type->tp_free(object);
     Py_DECREF(type);
@@ -151,7 +188,7 @@ static PyObject *bind_function(PyObject *object, PyObject *instance, PyObject *t
 /* As the wrapped object binds; what comes out of it is called under the same counter. Steals "bound". */
 static PyObject *measure_bound(measured_object *self, PyObject *bound) {
     PyTypeObject *type = ctpy_special_type(self->state, CTPY_OBJECT, &ctpy_measured_object_spec, bound);
-    measured_object *made = make(type, bound);
+    measured_object *made = make(type, bound, self->suspends);
     Py_DECREF(bound);
     if (made == NULL) return NULL;
     made->counter = self->counter;
@@ -168,7 +205,8 @@ static PyObject *bind_descriptor(PyObject *object, PyObject *instance, PyObject 
         Py_DECREF(bound);
         return Py_NewRef(object);
     }
-    return bound != NULL && PyCallable_Check(bound) ? measure_bound(self, bound) : bound;
+    int measured = bound != NULL && PyCallable_Check(bound) && !ctpy_measured_passes(object);
+    return measured ? measure_bound(self, bound) : bound;
 }
 
 /* ---- attributes ---- */
@@ -188,8 +226,20 @@ static int is_hidden(PyObject *name) {
     return PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, "__deepcopy__") == 0;
 }
 
+/* Frameworks ask an object's __call__ whether it is a coroutine function. */
+static PyObject *get_call(measured_object *self, PyObject *name) {
+    PyObject *call = PyObject_GetAttr(self->wrapped, name);
+    return call != NULL && !ctpy_measured_passes((PyObject *)self) ? measure_bound(self, call) : call;
+}
+
+static int is_call(PyObject *name) {
+    return PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, "__call__") == 0;
+}
+
 static PyObject *get_attribute(PyObject *object, PyObject *name) {
-    PyObject *wrapped = ((measured_object *)object)->wrapped;
+    measured_object *self = (measured_object *)object;
+    PyObject *wrapped = self->wrapped;
+    if (self->suspends && ctpy_is_measured_object(object) && is_call(name)) return get_call(self, name);
     return is_own(name) || is_hidden(name) ? PyObject_GenericGetAttr(object, name) : PyObject_GetAttr(wrapped, name);
 }
 
@@ -217,84 +267,19 @@ static PyObject *make_repr(PyObject *object) { return PyObject_Repr(((measured_o
 
 static PyObject *make_str(PyObject *object) { return PyObject_Str(((measured_object *)object)->wrapped); }
 
-/* ---- pickling and copying ---- */
-
-/* Names that pickle looks up again find this object, not the wrapped one. -1 for an exception. */
-static int is_found_by_name(PyObject *wrapped) {
-    if (PyFunction_Check(wrapped)) return 1;
-    PyObject *inner = PyObject_GetAttrString(wrapped, "__wrapped__");
-    Py_XDECREF(inner);
-    return ctpy_forgive() < 0 ? -1 : inner != NULL;
-}
-
-/* Anything else travels as itself and is measured again, under the same key, where it arrives. */
-static PyObject *reduce_to_wrapped(measured_object *self) {
-    PyObject *module = PyImport_ImportModule("codetimer._codetimer");
-    PyObject *again = module != NULL ? PyObject_GetAttrString(module, "_measured_again") : NULL;
-    PyObject *key = again != NULL ? ctpy_counter_key(self->counter) : NULL;
-    PyObject *reduced = key != NULL ? Py_BuildValue("O(OO)", again, self->wrapped, key) : NULL;
-    Py_XDECREF(module);
-    Py_XDECREF(again);
-    Py_XDECREF(key);
-    return reduced;
-}
-
-static PyObject *reduce(PyObject *object, PyObject *protocol) {
-    (void)protocol;
-    measured_object *self = (measured_object *)object;
-    int found = is_found_by_name(self->wrapped);
-    if (found < 0) return NULL;
-    return found ? PyObject_GetAttrString(self->wrapped, "__qualname__") : reduce_to_wrapped(self);
-}
-
-/* ---- in a class ---- */
-
-/* The making of a class turns functions of these names into static and class methods, but only true functions. */
-static PyTypeObject *find_implied(PyObject *name) {
-    if (!PyUnicode_Check(name)) return NULL;
-    if (PyUnicode_CompareWithASCIIString(name, "__new__") == 0) return &PyStaticMethod_Type;
-    int is_class_method = PyUnicode_CompareWithASCIIString(name, "__init_subclass__") == 0 ||
-                          PyUnicode_CompareWithASCIIString(name, "__class_getitem__") == 0;
-    return is_class_method ? &PyClassMethod_Type : NULL;
-}
-
-static PyObject *set_function_name(PyObject *object, PyObject *args) {
-    PyObject *owner, *name;
-    if (!PyArg_ParseTuple(args, "OO:__set_name__", &owner, &name)) return NULL;
-    PyTypeObject *implied = PyFunction_Check(((measured_object *)object)->wrapped) ? find_implied(name) : NULL;
-    if (implied == NULL || !PyType_Check(owner)) return Py_NewRef(Py_None);
-    PyObject *method = PyObject_CallOneArg((PyObject *)implied, object);
-    int failed = method == NULL || PyType_Type.tp_setattro(owner, name, method) < 0;
-    Py_XDECREF(method);
-    return failed ? NULL : Py_NewRef(Py_None);
-}
-
-/* A callable object may want to know its name. */
-static PyObject *set_object_name(PyObject *object, PyObject *args) {
-    PyObject *wrapped = ((measured_object *)object)->wrapped;
-    PyObject *own = PyObject_GetAttrString((PyObject *)Py_TYPE(wrapped), "__set_name__");
-    if (own == NULL && !PyErr_ExceptionMatches(PyExc_AttributeError)) return NULL;
-    PyErr_Clear();
-    if (own == NULL) return Py_NewRef(Py_None);
-    Py_SETREF(own, PyObject_GetAttrString(wrapped, "__set_name__"));
-    PyObject *done = own != NULL ? PyObject_CallObject(own, args) : NULL;
-    Py_XDECREF(own);
-    return done;
-}
-
 /* ---- the types ---- */
 
 static PyMethodDef function_methods[] = {
-    {"__reduce__", reduce, METH_NOARGS, NULL},
-    {"__reduce_ex__", reduce, METH_O, NULL},
-    {"__set_name__", set_function_name, METH_VARARGS, NULL},
+    {"__reduce__", ctpy_reduce_measured, METH_NOARGS, NULL},
+    {"__reduce_ex__", ctpy_reduce_measured, METH_O, NULL},
+    {"__set_name__", ctpy_set_function_name, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
 static PyMethodDef object_methods[] = {
-    {"__reduce__", reduce, METH_NOARGS, NULL},
-    {"__reduce_ex__", reduce, METH_O, NULL},
-    {"__set_name__", set_object_name, METH_VARARGS, NULL},
+    {"__reduce__", ctpy_reduce_measured, METH_NOARGS, NULL},
+    {"__reduce_ex__", ctpy_reduce_measured, METH_O, NULL},
+    {"__set_name__", ctpy_set_object_name, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -30,10 +30,26 @@ PyObject *ctpy_measured_wrapped(PyObject *object);
 /* Whether it is such a stand-in, or one bound to an instance. */
 int ctpy_is_measured(ctpy_state *state, PyObject *object);
 
-/* A measured stand-in for "wrapped"; owns "counter" (also on failure). */
-PyObject *ctpy_measured_new(ctpy_state *state, PyObject *wrapped, ct_counter *counter);
+ct_counter *ctpy_measured_counter(PyObject *object);
+
+/* A measured stand-in for "wrapped"; owns "counter" (also on failure). "suspends": its calls return what runs later. */
+PyObject *ctpy_measured_new(ctpy_state *state, PyObject *wrapped, ct_counter *counter, int suspends);
+
+/* A stand-in that passes is a bare call, until it does so no longer; and a slot for an object of instrument's. */
+void ctpy_measured_pass(PyObject *object, int pass);
+int ctpy_measured_passes(PyObject *object);
+PyObject **ctpy_measured_note(PyObject *object);
+
+/* ---- pickling.c ---- */
+
+/* Their methods __reduce__ and __reduce_ex__. */
+PyObject *ctpy_reduce_measured(PyObject *object, PyObject *protocol);
 
 /* ---- special.c ---- */
+
+/* Their methods __set_name__: of what stands in for a function, for another object. */
+PyObject *ctpy_set_function_name(PyObject *object, PyObject *args);
+PyObject *ctpy_set_object_name(PyObject *object, PyObject *args);
 
 /* Slots of every stand-in of an object. */
 PyObject *ctpy_compare_wrapped(PyObject *object, PyObject *other, int operation);
@@ -67,9 +83,8 @@ PyObject *ctpy_measured_again(PyObject *module, PyObject *args);
  * TypeError. */
 PyObject *ctpy_wrap(ctpy_state *state, PyObject *object, const ctpy_labels *labels);
 
-/* Why a call of "object" cannot be measured yet ("a coroutine function", ...); NULL: it can, or there is an exception.
- */
-const char *ctpy_why_not(PyObject *object);
+/* Whether a call of "object" only creates what runs later: a coroutine or generator. -1 for an exception. */
+int ctpy_suspends(PyObject *object);
 
 /* ---- kinds.c: what is taken apart and built again ---- */
 
@@ -84,6 +99,14 @@ int ctpy_list_functions(PyObject *object, PyObject *list);
 
 /* Whether "object" is an instance of functools."name". -1 for an exception. */
 int ctpy_is_functools(PyObject *object, const char *name);
+
+/* ---- replacing.c: what codetimer.instrumenting is made of ---- */
+
+PyObject *ctpy_standin_wrapped(PyObject *module, PyObject *object);
+PyObject *ctpy_standin_note(PyObject *module, PyObject *args);
+PyObject *ctpy_standin_pass(PyObject *module, PyObject *args);
+PyObject *ctpy_member(PyObject *module, PyObject *object);
+PyObject *ctpy_and_then(PyObject *module, PyObject *args);
 
 /* ---- classes.c ---- */
 

@@ -8,6 +8,8 @@
 #include "counting.h"
 #include "live.h"
 #include "measured.h"
+#include "monitoring.h"
+#include "underway.h"
 
 PyDoc_STRVAR(time_doc,
              "time($module, /, name, n, fn, *, file=None)\n--\n\n"
@@ -82,8 +84,12 @@ PyDoc_STRVAR(measured_doc,
              "or if there is no room or memory for another counter (which is logged once); the same class for a\n"
              "class. Of the methods that Python asks of a type alone, a measured object has, where its own has them:\n"
              "comparison, hash, bool, len, subscripts, in, iter and with; not arithmetic, next, await, async with.\n"
-             "Raises TypeError for what is not callable, for async and generator functions (in a class they are left\n"
-             "as they are, with a line in the log), for an immutable type; ValueError for a name that cannot be.");
+             "A coroutine, generator or async generator counts when it ends; what never starts does not count. It has\n"
+             "two durations: elapsed, from its first step to its end, and active, while it ran (active_ns). Closed,\n"
+             "cancelled or dropped half way it counts as cancelled. While the counter is disabled the bare one is\n"
+             "returned, and a call under way when it is enabled is not counted.\n"
+             "Raises TypeError for what is not callable and for an immutable type; ValueError for a name that cannot\n"
+             "be.");
 
 PyDoc_STRVAR(processes_doc,
              "processes($module, /, directory=None)\n--\n\n"
@@ -105,9 +111,8 @@ PyDoc_STRVAR(reap_doc, "reap($module, path, /)\n--\n\n"
                        "path: its Process.path. Raises PermissionError where the process lives or the file is not\n"
                        "yours, FileNotFoundError where there is none, ValueError where it is no segment.");
 
-PyDoc_STRVAR(segment_info_doc,
-             "segment_info($module, /)\n--\n\n"
-             "Whether this process publishes its counters, where, and if not why, as a SegmentInfo.");
+PyDoc_STRVAR(segment_info_doc, "segment_info($module, /)\n--\n\n"
+                               "Whether this process publishes its counters, where, and if not why, as a SegmentInfo.");
 
 PyDoc_STRVAR(configure_doc,
              "configure($module, /, members=None, file=None, provider=None)\n--\n\n"
@@ -115,7 +120,33 @@ PyDoc_STRVAR(configure_doc,
              "members: str, a members list as Members takes it; it holds at once, for the counters that are there\n"
              "    and those to come. None leaves it as it is; '*' measures all. A pattern that is wrong is skipped,\n"
              "    with a line in the log and in matches.\n"
-             "file, provider: not there yet (NotImplementedError).");
+             "file: a path; from now on the list is followed in this file: an edit takes effect within a second. It\n"
+             "    need not be there yet; what cannot be used changes nothing, is logged once, and is in problem.\n"
+             "    None leaves it; an empty str ends it, as settings.file = None does.\n"
+             "provider: an object with a method members(), which returns a members list (str), or None for no news;\n"
+             "    it is asked four times a second, or, if it has a method subscribe(changed), whenever it has called\n"
+             "    changed(). None leaves it; settings.provider = None ends it.\n\n"
+             "Whoever writes the list last wins; a file or a provider writes it only when what it says changes. To\n"
+             "follow either takes a daemon thread, named codetimer; a provider is asked in another one.\n"
+             "Raises TypeError or ValueError for wrong arguments, before anything is done.");
+
+PyDoc_STRVAR(monitoring_start_doc,
+             "_monitoring_start($module, /, members, tool_name='codetimer')\n--\n\n"
+             "Measure the functions that a members list selects, by sys.monitoring (3.12 and later; before:\n"
+             "NotImplementedError). Again: select others instead.\n\n"
+             "members: str, a members list; None: follow the process's list, whatever it becomes.\n"
+             "Raises RuntimeError where sys.monitoring has no free tool id.");
+
+PyDoc_STRVAR(monitoring_update_doc, "_monitoring_update($module, /)\n--\n\n"
+                                    "Follow a members list of the process that has changed. From any thread.");
+
+PyDoc_STRVAR(monitoring_stop_doc, "_monitoring_stop($module, /)\n--\n\n"
+                                  "Measure nothing by sys.monitoring any more, and give the tool id back.");
+
+PyDoc_STRVAR(monitoring_info_doc,
+             "_monitoring_info($module, /)\n--\n\n"
+             "{'tool': id or None, 'members': str or None, 'seen': code objects, 'measured': of these,\n"
+             "'under_way': calls}");
 
 static PyObject *get_last_result(PyObject *module, PyObject *ignored) {
     (void)ignored;
@@ -152,6 +183,11 @@ static PyObject *get_now_ns(PyObject *module, PyObject *ignored) {
 static PyMethodDef functions[] = {
     {"measured", CTPY_WITH_KEYWORDS(ctpy_measured), METH_VARARGS | METH_KEYWORDS, measured_doc},
     {"_measured_again", ctpy_measured_again, METH_VARARGS, NULL},
+    {"_standin_wrapped", ctpy_standin_wrapped, METH_O, NULL},
+    {"_standin_note", ctpy_standin_note, METH_VARARGS, NULL},
+    {"_standin_pass", ctpy_standin_pass, METH_VARARGS, NULL},
+    {"_member", ctpy_member, METH_O, NULL},
+    {"_and_then", ctpy_and_then, METH_VARARGS, NULL},
     {"time", CTPY_WITH_KEYWORDS(ctpy_time), METH_VARARGS | METH_KEYWORDS, time_doc},
     {"initialize", CTPY_WITH_KEYWORDS(ctpy_initialize), METH_VARARGS | METH_KEYWORDS, initialize_doc},
     {"last_result", get_last_result, METH_NOARGS, last_result_doc},
@@ -166,6 +202,14 @@ static PyMethodDef functions[] = {
     {"reap", ctpy_reap, METH_O, reap_doc},
     {"segment_info", ctpy_segment_info, METH_NOARGS, segment_info_doc},
     {"configure", CTPY_WITH_KEYWORDS(ctpy_configure), METH_VARARGS | METH_KEYWORDS, configure_doc},
+    {"_follow", ctpy_follow, METH_NOARGS, NULL},
+    {"_tell_unmatched", ctpy_tell_unmatched, METH_NOARGS, NULL},
+    {"_provide", ctpy_provide, METH_O, NULL},
+    {"_monitoring_start", CTPY_WITH_KEYWORDS(ctpy_monitoring_start), METH_VARARGS | METH_KEYWORDS,
+     monitoring_start_doc},
+    {"_monitoring_update", ctpy_monitoring_update, METH_NOARGS, monitoring_update_doc},
+    {"_monitoring_stop", ctpy_monitoring_stop, METH_NOARGS, monitoring_stop_doc},
+    {"_monitoring_info", ctpy_monitoring_info, METH_NOARGS, monitoring_info_doc},
     {NULL, NULL, 0, NULL},
 };
 
@@ -183,9 +227,8 @@ static int add_live_types(PyObject *module, ctpy_state *state) {
 }
 
 static int add_measured_types(PyObject *module, ctpy_state *state) {
-    PyType_Spec *const specs[CTPY_MEASURED_TYPES] = {
-        &ctpy_measured_function_spec, &ctpy_measured_descriptor_spec, &ctpy_measured_object_spec,
-        &ctpy_measured_attribute_spec};
+    PyType_Spec *const specs[CTPY_MEASURED_TYPES] = {&ctpy_measured_function_spec, &ctpy_measured_descriptor_spec,
+                                                     &ctpy_measured_object_spec, &ctpy_measured_attribute_spec};
     for (size_t i = 0; i < CTPY_MEASURED_TYPES; i++)
         if (add_type(module, specs[i], &state->measured_types[i]) < 0) return -1;
     return 0;
@@ -213,6 +256,8 @@ static int exec_module(PyObject *module) {
     if (ctpy_counters_add(module, state) < 0) return -1;
     if (add_live_types(module, state) < 0) return -1;
     if (add_measured_types(module, state) < 0) return -1;
+    if (ctpy_underway_add_types(module, state) < 0) return -1;
+    if (ctpy_monitoring_open(module, state) < 0) return -1;
     return PyModule_AddStringConstant(module, "__version__", ct_version());
 }
 
@@ -243,7 +288,8 @@ static int traverse_module(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(state->logger);
     for (size_t i = 0; i < CTPY_MEASURED_TYPES; i++) Py_VISIT(state->measured_types[i]);
     Py_VISIT(state->special_types);
-    return 0;
+    for (size_t i = 0; i < CTPY_UNDERWAY_TYPES; i++) Py_VISIT(state->underway_types[i]);
+    return ctpy_monitoring_visit(state, visit, arg);
 }
 
 static int clear_module(PyObject *module) {
@@ -273,10 +319,12 @@ static int clear_module(PyObject *module) {
     Py_CLEAR(state->logger);
     for (size_t i = 0; i < CTPY_MEASURED_TYPES; i++) Py_CLEAR(state->measured_types[i]);
     Py_CLEAR(state->special_types);
+    for (size_t i = 0; i < CTPY_UNDERWAY_TYPES; i++) Py_CLEAR(state->underway_types[i]);
     return 0;
 }
 
 static void free_module(void *module) {
+    ctpy_monitoring_close(ctpy_get_state((PyObject *)module));
     (void)clear_module((PyObject *)module);
     ct_writer_close(ctpy_get_state((PyObject *)module)->writer);
 }

@@ -2,12 +2,9 @@
  *
  * settings.c: codetimer.configure and the type codetimer.Settings.
  *
- * There is one members list in a process, and it lies in the core; a Settings is a way to look at it. Who wrote it is
- * told from the core's count of changes: it is configure's as long as that count is the one that configure left behind.
+ * There is one members list in a process, and it lies in the core; a Settings is a way to look at it. What takes a
+ * thread (a file, a provider, callbacks) is in following.c and in the module codetimer.following.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "counting.h"
 #include "live.h"
 
@@ -23,24 +20,11 @@ static PyObject *get_members(PyObject *self, void *closure) {
     return ctpy_read_members(read_own, NULL);
 }
 
-static int is_in_environment(const char *name) {
-    PyObject *os = PyImport_ImportModule("os");
-    PyObject *found = os != NULL ? PyObject_CallMethod(os, "getenv", "s", name) : NULL;
-    int is = found != NULL ? PyObject_IsTrue(found) : -1;
-    Py_XDECREF(found);
-    Py_XDECREF(os);
-    return is;
-}
-
 static PyObject *get_source(PyObject *self, void *closure) {
-    (void)closure;
-    const ctpy_state *state = get_state(self);
-    const uint64_t changes = ct_poll();
-    if (state->configured > 0 && state->configured == changes) return PyUnicode_FromString("configure");
-    if (changes == 0) return Py_NewRef(Py_None);
-    int given = changes == 1 && state->configured == 0 ? is_in_environment("CODETIMER_MEASURE") : 0;
-    if (given < 0) return NULL;
-    return PyUnicode_FromString(given ? "environment" : "controller");
+    (void)self, (void)closure;
+    char source[4200];
+    if (ct_members_source(source, sizeof source) == CT_FROM_NOBODY) return Py_NewRef(Py_None);
+    return PyUnicode_DecodeFSDefault(source);
 }
 
 /* (pattern, hits, problem) */
@@ -84,6 +68,70 @@ static PyObject *get_matches(PyObject *self, void *closure) {
     return matches;
 }
 
+static PyObject *get_file(PyObject *self, void *closure) {
+    (void)self, (void)closure;
+    ct_config config;
+    ct_config_info(&config);
+    return config.path[0] != '\0' ? PyUnicode_DecodeFSDefault(config.path) : Py_NewRef(Py_None);
+}
+
+static int set_file(PyObject *self, PyObject *file, void *closure) {
+    (void)closure;
+    return ctpy_follow_file(get_state(self), file != NULL ? file : Py_None);
+}
+
+static PyObject *get_provider(PyObject *self, void *closure) {
+    (void)self, (void)closure;
+    return ctpy_call_following("get_provider", 1, NULL);
+}
+
+static int set_provider(PyObject *self, PyObject *provider, void *closure) {
+    (void)self, (void)closure;
+    return ctpy_set_provider(provider != NULL ? provider : Py_None);
+}
+
+static PyObject *get_problem(PyObject *self, void *closure) {
+    (void)self, (void)closure;
+    ct_config config;
+    ct_config_info(&config);
+    if (config.reason[0] == '\0') return ctpy_call_following("get_problem", 1, NULL);
+    PyObject *path = PyUnicode_DecodeFSDefault(config.path), *reason = ctpy_text(config.reason), *problem = NULL;
+    if (path != NULL && reason != NULL) problem = PyUnicode_FromFormat("file %U: %U", path, reason);
+    Py_XDECREF(path);
+    Py_XDECREF(reason);
+    return problem;
+}
+
+/* ---- methods ---- */
+
+static PyObject *on_change(PyObject *self, PyObject *callback) {
+    return ctpy_call_following("add", 0, "OO", self, callback);
+}
+
+static PyObject *remove_on_change(PyObject *self, PyObject *callback) {
+    (void)self;
+    return ctpy_call_following("remove", 0, "(O)", callback);
+}
+
+/* Both are asked again, and what they say is written even if they said it before. */
+static PyObject *reload(PyObject *self, PyObject *ignored) {
+    (void)ignored;
+    PyObject *file = get_file(self, NULL), *provider = file != NULL ? get_provider(self, NULL) : NULL;
+    int status = provider != NULL ? 0 : -1;
+    if (status == 0 && file == Py_None && provider == Py_None) {
+        PyErr_SetString(PyExc_LookupError,
+                        "there is nothing to reload: neither a file nor a provider is set; give one to configure(), as "
+                        "in configure(provider=...)");
+        status = -1;
+    }
+    if (status == 0 && file != Py_None) status = set_file(self, file, NULL);
+    PyObject *done = NULL;
+    if (status == 0) done = provider != Py_None ? ctpy_call_following("reload", 0, NULL) : Py_NewRef(Py_None);
+    Py_XDECREF(file);
+    Py_XDECREF(provider);
+    return done;
+}
+
 static void free_settings(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);
     type->tp_free(self);
@@ -102,12 +150,42 @@ static PyObject *make_repr(PyObject *self) {
 static PyGetSetDef attributes[] = {
     {"members", get_members, NULL, "The members list in force (str); None: there is no list, all is measured.", NULL},
     {"source", get_source, NULL,
-     "Who wrote it: 'environment' (CODETIMER_MEASURE), 'configure', 'controller' (from outside), or None.", NULL},
+     "Who wrote it: 'environment' (CODETIMER_MEASURE), 'configure', 'file PATH', 'provider', 'controller' (from "
+     "outside); None while nobody has.",
+     NULL},
     {"matches", get_matches, NULL,
      "Of each pattern (text, hits, problem): how many counters of this process it matches, and why it is skipped "
      "(None: it is not).",
      NULL},
+    {"file", get_file, set_file,
+     "The file in which the list is followed (str, absolute), or None. Setting it to None, or deleting it, ends that.",
+     NULL},
+    {"provider", get_provider, set_provider,
+     "The provider whose list is followed, or None. Setting it to None, or deleting it, ends that.", NULL},
+    {"problem", get_problem, NULL, "Why the file, or else the provider, cannot be used (str); None: it can.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
+};
+
+PyDoc_STRVAR(
+    on_change_doc,
+    "on_change($self, callback, /)\n--\n\n"
+    "Call callback(settings) after each change of the members list, by whomever, and return callback, so that\n"
+    "it can be used as a decorator.\n\n"
+    "It is called in a thread of its own, within a second; once for changes that come while it runs. What it\n"
+    "raises is logged, and it stays. It can prevent nothing: the list is in force when it is called.");
+PyDoc_STRVAR(remove_doc, "remove_on_change($self, callback, /)\n--\n\n"
+                         "No longer call this callback. Returns whether it was there (bool).");
+PyDoc_STRVAR(reload_doc,
+             "reload($self, /)\n--\n\n"
+             "Read the file and ask the provider now, and put into force what they say even if it is not new: that\n"
+             "undoes what others have switched meanwhile.\n\n"
+             "Raises LookupError where neither is set. A failure of theirs is in problem.");
+
+static PyMethodDef methods[] = {
+    {"on_change", on_change, METH_O, on_change_doc},
+    {"remove_on_change", remove_on_change, METH_O, remove_doc},
+    {"reload", reload, METH_NOARGS, reload_doc},
+    {NULL, NULL, 0, NULL},
 };
 
 PyDoc_STRVAR(settings_doc,
@@ -119,6 +197,7 @@ static PyType_Slot slots[] = {
     {Py_tp_dealloc, CTPY_SLOT(free_settings)},
     {Py_tp_repr, CTPY_SLOT(make_repr)},
     {Py_tp_getset, attributes},
+    {Py_tp_methods, methods},
     {0, NULL},
 };
 
@@ -129,49 +208,6 @@ PyType_Spec ctpy_settings_spec = {
     .slots = slots,
 };
 
-/* ---- what is skipped ---- */
-
-/* A pattern that is wrong is skipped, which nobody would notice without a line in the log. */
-static void tell_problems(ctpy_state *state, const ct_members *members) {
-    for (size_t i = 0; i < ct_members_count(members); i++) {
-        const ct_members_pattern *pattern = ct_members_at(members, i);
-        if (pattern->problem == NULL) continue;
-        PyObject *written = PyUnicode_DecodeUTF8(pattern->text, (Py_ssize_t)pattern->length, "replace");
-        PyObject *text = written == NULL
-                             ? NULL
-                             : PyUnicode_FromFormat("%R at byte %zu: %s", written, pattern->position, pattern->problem);
-        Py_XDECREF(written);
-        if (text != NULL) ctpy_trace(state, CTPY_WARNING, "members pattern skipped: %s", text);
-        if (text == NULL) PyErr_Clear();
-        Py_XDECREF(text);
-    }
-}
-
-/* The core takes of a text that is too long the whole patterns at its beginning. */
-static size_t tell_too_long(ctpy_state *state, const char *text, size_t length) {
-    if (length <= CTPY_MEMBERS_MOST) return length;
-    size_t taken = CTPY_MEMBERS_MOST;
-    while (taken > 0 && text[taken] != ';' && text[taken] != '\n') taken--;
-    PyObject *what = PyUnicode_FromFormat("CODETIMER_MEASURE has %zu bytes, at most %d are taken: all from byte %zu on",
-                                          length, CTPY_MEMBERS_MOST, taken);
-    if (what != NULL) ctpy_trace(state, CTPY_WARNING, "members patterns skipped: %s", what);
-    if (what == NULL) PyErr_Clear();
-    Py_XDECREF(what);
-    return taken;
-}
-
-void ctpy_tell_environment(ctpy_state *state) {
-    if (state->told_environment) return;
-    state->told_environment = 1;
-    const char *text = getenv("CODETIMER_MEASURE");
-    ct_members *members;
-    if (text == NULL || *text == '\0') return;
-    size_t length = tell_too_long(state, text, strlen(text));
-    if (ct_members_parse(text, length, &members) != CT_OK) return;
-    tell_problems(state, members);
-    ct_members_free(members);
-}
-
 /* ---- configure() ---- */
 
 static int set_members(ctpy_state *state, PyObject *text) {
@@ -181,13 +217,23 @@ static int set_members(ctpy_state *state, PyObject *text) {
     if (ctpy_parse_members(text, 0, &utf8, &length) < 0) return -1;
     int status = ct_members_parse(utf8, (size_t)length, &members);
     if (status == CT_OK) status = ct_members_set(utf8, (size_t)length);
-    if (status == CT_OK) {
-        state->configured = ct_poll();
-        tell_problems(state, members);
-    }
+    if (status == CT_OK) ctpy_tell_problems(state, members);
     ct_members_free(members);
     if (status != CT_OK) (void)ctpy_raise(status, "members cannot be set", NULL);
     return status == CT_OK ? 0 : -1;
+}
+
+/* Before anything is done. */
+static int check_all(PyObject *members, PyObject *file, PyObject *provider) {
+    const char *utf8;
+    Py_ssize_t length;
+    PyObject *path = NULL;
+    if (members != Py_None && ctpy_parse_members(members, 0, &utf8, &length) < 0) return -1;
+    if (file != Py_None && ctpy_convert_file(file, &path) < 0) return -1;
+    Py_XDECREF(path);
+    PyObject *checked = provider == Py_None ? Py_NewRef(Py_None) : ctpy_call_following("check", 0, "(O)", provider);
+    Py_XDECREF(checked);
+    return checked != NULL ? 0 : -1;
 }
 
 PyObject *ctpy_configure(PyObject *module, PyObject *args, PyObject *kwargs) {
@@ -197,11 +243,12 @@ PyObject *ctpy_configure(PyObject *module, PyObject *args, PyObject *kwargs) {
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOO:configure", CTPY_MUTABLE(char **, keywords), &members, &file,
                                      &provider))
         return NULL;
-    if (file != Py_None || provider != Py_None) {
-        PyErr_SetString(PyExc_NotImplementedError,
-                        "this version of codetimer takes members= as a str; file= and provider= are not there yet");
-        return NULL;
-    }
+    if (check_all(members, file, provider) < 0) return NULL;
     if (members != Py_None && set_members(state, members) < 0) return NULL;
+    if (file != Py_None && ctpy_follow_file(state, file) < 0) return NULL;
+    if (provider != Py_None && ctpy_set_provider(provider) < 0) return NULL;
+    PyObject *woken = ctpy_call_following("wake", 1, NULL);
+    if (woken == NULL) return NULL;
+    Py_DECREF(woken);
     return state->settings_type->tp_alloc(state->settings_type, 0);
 }

@@ -156,3 +156,38 @@ PyTypeObject *ctpy_special_type(ctpy_state *state, int which, const PyType_Spec 
     Py_XDECREF(key);
     return (PyTypeObject *)type;
 }
+
+/* ---- in a class ---- */
+
+/* The making of a class turns functions of these names into static and class methods, but only true functions. */
+static PyTypeObject *find_implied(PyObject *name) {
+    if (!PyUnicode_Check(name)) return NULL;
+    if (PyUnicode_CompareWithASCIIString(name, "__new__") == 0) return &PyStaticMethod_Type;
+    int is_class_method = PyUnicode_CompareWithASCIIString(name, "__init_subclass__") == 0 ||
+                          PyUnicode_CompareWithASCIIString(name, "__class_getitem__") == 0;
+    return is_class_method ? &PyClassMethod_Type : NULL;
+}
+
+PyObject *ctpy_set_function_name(PyObject *object, PyObject *args) {
+    PyObject *owner, *name;
+    if (!PyArg_ParseTuple(args, "OO:__set_name__", &owner, &name)) return NULL;
+    PyTypeObject *implied = PyFunction_Check(ctpy_measured_wrapped(object)) ? find_implied(name) : NULL;
+    if (implied == NULL || !PyType_Check(owner)) return Py_NewRef(Py_None);
+    PyObject *method = PyObject_CallOneArg((PyObject *)implied, object);
+    int failed = method == NULL || PyType_Type.tp_setattro(owner, name, method) < 0;
+    Py_XDECREF(method);
+    return failed ? NULL : Py_NewRef(Py_None);
+}
+
+/* A callable object may want to know its name. */
+PyObject *ctpy_set_object_name(PyObject *object, PyObject *args) {
+    PyObject *wrapped = ctpy_measured_wrapped(object);
+    PyObject *own = PyObject_GetAttrString((PyObject *)Py_TYPE(wrapped), "__set_name__");
+    if (own == NULL && !PyErr_ExceptionMatches(PyExc_AttributeError)) return NULL;
+    PyErr_Clear();
+    if (own == NULL) return Py_NewRef(Py_None);
+    Py_SETREF(own, PyObject_GetAttrString(wrapped, "__set_name__"));
+    PyObject *done = own != NULL ? PyObject_CallObject(own, args) : NULL;
+    Py_XDECREF(own);
+    return done;
+}

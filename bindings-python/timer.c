@@ -134,7 +134,8 @@ static PyObject *leave(PyObject *object, PyObject *const *args, Py_ssize_t count
     }
     const ct_token token = one->token;
     remove_entry(self, one); /* before logging, which may use this timer */
-    finish(self, &token, count > 0 && args[0] != Py_None ? ctpy_judge(args[0]) : CT_RETURNED);
+    PyObject *raised = count > 1 && args[1] != Py_None ? args[1] : count > 0 ? args[0] : Py_None;
+    finish(self, &token, raised != Py_None ? ctpy_judge(raised) : CT_RETURNED);
     return Py_NewRef(Py_None);
 }
 

@@ -115,6 +115,12 @@ void ctpy_leave_traced(ctpy_state *state, ct_counter *counter, const ct_token *t
     if (duration_ns >= 0) tell_increment(state, counter, duration_ns);
 }
 
+void ctpy_leave_active_traced(ctpy_state *state, ct_counter *counter, const ct_token *token, const ct_active *active,
+                              int outcome) {
+    int64_t duration_ns = ct_leave_active(counter, token, active, outcome);
+    if (duration_ns >= 0) tell_increment(state, counter, duration_ns);
+}
+
 void ctpy_record_traced(ctpy_state *state, ct_counter *counter, uint64_t duration_ns, int outcome) {
     ct_counter_record(counter, duration_ns, outcome);
     tell_increment(state, counter, (int64_t)duration_ns);

@@ -3,10 +3,11 @@
  * wrap.c: codetimer.measured: what it accepts, and what it returns for it.
  *
  * A callable gets a stand-in; a thing that holds functions (kinds.c) is built again around stand-ins; a class
- * (classes.c) is measured in place. What would measure only the creation of something that runs later is refused.
- * Whatever is measured already is returned as it is, and so is what there is no memory to measure.
+ * (classes.c) is measured in place. Whatever is measured already is returned as it is, and so is what there is no
+ * memory to measure.
  */
 #include "measured.h"
+#include "monitoring.h"
 
 /* How many decorators may be one around the other before the search for a measured one is given up. */
 #define UNWRAP_MAX 64
@@ -22,35 +23,26 @@ static int read_flags(PyObject *object) {
     return flags;
 }
 
-const char *ctpy_why_not(PyObject *object) {
-    int flags = read_flags(object);
-    if (flags < 0) return NULL;
-    if (flags & CO_ASYNC_GENERATOR) return "an async generator function";
-    if (flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE)) return "a coroutine function";
-    return flags & CO_GENERATOR ? "a generator function" : NULL;
-}
-
-static int refuse_async(PyObject *object) {
-    const char *reason = ctpy_why_not(object);
-    if (reason == NULL) return PyErr_Occurred() ? -1 : 0;
-    PyErr_Format(PyExc_TypeError,
-                 "measured cannot measure %s yet, as calling it only creates what runs later: %R; measure the plain "
-                 "functions that it calls, or use codetimer.timer in its body",
-                 reason, object);
-    return -1;
+int ctpy_suspends(PyObject *object) {
+    const int flags = read_flags(object);
+    if (flags < 0) return -1;
+    return (flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE | CO_GENERATOR | CO_ASYNC_GENERATOR)) != 0;
 }
 
 /* ---- one callable ---- */
 
 static PyObject *wrap_callable(ctpy_state *state, PyObject *object, const ctpy_labels *labels) {
-    if (refuse_async(object) < 0) return NULL;
+    const int suspends = ctpy_suspends(object);
+    if (suspends < 0) return NULL;
     PyObject *member = ctpy_name_member(object, labels);
     if (member == NULL) return NULL;
     ct_counter *counter;
     int refused = ctpy_open_counter(state, labels->category, member, labels->help, &counter);
     Py_DECREF(member);
     if (refused < 0) return NULL;
-    return refused ? Py_NewRef(object) : ctpy_measured_new(state, object, counter);
+    if (refused) return Py_NewRef(object);
+    ctpy_monitoring_spare(state, object);
+    return ctpy_measured_new(state, object, counter, suspends);
 }
 
 static PyObject *refuse(PyObject *object) {

@@ -54,6 +54,9 @@ enum { CT_RETURNED, CT_FAILED, CT_CANCELLED };
 CT_API void ct_enter(ct_counter *counter, ct_token *token);
 CT_API int64_t ct_leave(ct_counter *counter, const ct_token *token, int outcome);
 
+/* In place of ct_leave where nobody will see the end of the call: it is no longer in flight, and not counted. */
+CT_API void ct_abandon(ct_counter *counter, const ct_token *token);
+
 /* A call that can be suspended (a coroutine, a generator) has two durations: elapsed, from its begin to its end, and
  * active, while it ran. Begins as {0}; the call is resumed and suspended between ct_enter and ct_leave_active, which
  * replaces ct_leave and counts both. "active" NULL: nobody can tell how much of the call was active. The call may be
@@ -65,6 +68,9 @@ typedef struct ct_active {
 CT_API void ct_active_resume(const ct_token *token, ct_active *active);
 CT_API void ct_active_suspend(const ct_token *token, ct_active *active);
 CT_API int64_t ct_leave_active(ct_counter *counter, const ct_token *token, const ct_active *active, int outcome);
+
+/* 1 if a call that begins now would count, 0 if the counter is disabled or removed. */
+CT_API int ct_counter_enabled(const ct_counter *counter);
 
 /* Counts one call that was timed elsewhere. A duration that the total cannot hold is an anomaly, and not counted. */
 CT_API void ct_counter_record(ct_counter *counter, uint64_t duration_ns, int outcome);

@@ -48,7 +48,8 @@ CT_API size_t ct_members_switch(const ct_members *members, const ct_members *cha
                                 size_t size);
 
 /* The list of this process. Setting it switches all counters, at once and for those to come. "text" NULL: no list. At
- * the start it is CODETIMER_MEASURE, if that is set. Returns CT_OK, CT_EINVAL, CT_ENOMEM. Threads: any. */
+ * the start it is CODETIMER_MEASURE, if that is set. There is one text; whoever wrote last wins. Returns CT_OK,
+ * CT_EINVAL, CT_ENOMEM. Threads: any. */
 CT_API int ct_members_set(const char *text, size_t length);
 
 /* Its text: CT_OK and *length (the text is written, with a NUL, if it fits), or CT_ENOENT: there is no list. */
@@ -57,9 +58,69 @@ CT_API int ct_members_get(char *buffer, size_t size, size_t *length);
 /* How many counters of this process the pattern matches. */
 CT_API uint64_t ct_members_pattern_hits(const ct_members_pattern *pattern);
 
-/* Counts the changes of the list, by whomever. Also does what is due of the housekeeping (heartbeat, changes from
- * outside), so a host that has nothing else to do may call it from time to time. */
+/* Who wrote the list in force. */
+enum {
+    CT_FROM_NOBODY,      /* there is none, and never was */
+    CT_FROM_ENVIRONMENT, /* CODETIMER_MEASURE */
+    CT_FROM_CONFIGURE,   /* ct_members_set */
+    CT_FROM_FILE,        /* ct_config_file, CODETIMER_CONFIG */
+    CT_FROM_PROVIDER,    /* ct_members_provide */
+    CT_FROM_CONTROLLER,  /* another process */
+};
+
+/* Returns CT_FROM_*, and writes the same in words, cut to fit: "environment", "configure", "file /etc/shop.members",
+ * "provider", "controller"; nothing for nobody. "buffer" may be NULL. Threads: any. */
+CT_API int ct_members_source(char *buffer, size_t size);
+
+/* What an application's own source of lists says. It writes the list only where that differs from what it said last, so
+ * that what others wrote meanwhile stays. NULL: a new provider, whose first text is written in any case. Returns CT_OK
+ * (written), CT_EXISTS (nothing new), CT_EINVAL, CT_ENOMEM. */
+CT_API int ct_members_provide(const char *text, size_t length);
+
+/* ---- a file that holds the list ------------------------------------------------------------------------------- */
+
+/* From now on the list is followed in this file: text in UTF-8, with or without a byte order mark. NULL or "": in none;
+ * the list stays. At the start it is CODETIMER_CONFIG. A relative path is one in the current directory, and stays that
+ * file. The file is read at once, and then whenever ct_poll, ct_tend or a measured call comes along a quarter of a
+ * second or more after the last time. Only what it contains decides, neither its times nor which file it is: it may be
+ * written in place or replaced, be a link that is turned, not be there yet, go and come back. What differs from the
+ * time before is perhaps half-written: it is put into force when it is found again the next time, and one that is never
+ * found twice, once a second as it is. The list is written only when the file's content changes; a file that cannot be
+ * used leaves it as it is. Setting the same file again writes it anew. Returns CT_OK also where the file cannot be read
+ * (ct_config_info tells), CT_EINVAL (the path is too long, or there is no current directory), CT_ENOMEM. */
+CT_API int ct_config_file(const char *path);
+
+enum {
+    CT_CONFIG_NONE,    /* no file is followed */
+    CT_CONFIG_WAITING, /* not settled yet, empty so far */
+    CT_CONFIG_READ,    /* its list was put into force */
+    CT_CONFIG_MISSING, /* there is no such file: if a list of it was put into force, that stays */
+    CT_CONFIG_REFUSED, /* it cannot be used, for the reason; likewise */
+};
+
+typedef struct ct_config {
+    int state;         /* CT_CONFIG_* */
+    char path[4096];   /* absolute; empty if there is none */
+    char reason[200];  /* of MISSING and REFUSED */
+    uint64_t looks;    /* how often it was looked at */
+    uint64_t lists;    /* how often a list of it was put into force */
+    uint64_t events;   /* changes whenever anything above does but "looks" */
+    uint64_t patterns; /* in the list that was read last, also those that are skipped */
+} ct_config;
+
+CT_API void ct_config_info(ct_config *config);
+
+/* ---- housekeeping -------------------------------------------------------------------------------------------- */
+
+/* Counts the changes of the list, by whomever. Also does what is due of the housekeeping (heartbeat, the file, changes
+ * from outside), so a host that has nothing else to do may call it from time to time. Threads: any. It reads the file
+ * without holding up measured calls. */
 CT_API uint64_t ct_poll(void);
+
+/* The same where it is due (once a second; four times where a file or a provider is followed), else no more than a
+ * reading of the clock. Measured calls that count do it by themselves; this is for hosts where perhaps none does.
+ * Returns 1 if it was due. */
+CT_API int ct_tend(void);
 
 /* ---- the segment of this process ---------------------------------------------------------------------------- */
 

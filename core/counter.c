@@ -12,9 +12,7 @@
 #include "registry.h"
 #include "segment.h"
 
-static const uint64_t tend_every_ns = 1000000000;
-
-/* Housekeeping is due when so many ticks have passed since the last; 0: never yet. A clock that went back, or was
+/* Housekeeping is due when so many ticks have passed since the last; 0: at once. A clock that went back, or was
  * replaced by one that counts otherwise, makes it due as well. */
 static _Atomic uint64_t tended_ticks, period_ticks;
 
@@ -41,6 +39,8 @@ static inline void update(ct_counter *counter, uint64_t duration_ns, uint64_t ac
     ct__add(&counter->histogram->buckets[ct__histogram_index(duration_ns)], 1);
     ct__slot_end(slot, sequence);
 }
+
+int ct_counter_enabled(const ct_counter *counter) { return ct__enabled(ct__get(counter->state)) != 0; }
 
 /* ---- entering ---- */
 
@@ -75,18 +75,28 @@ void ct_enter(ct_counter *counter, ct_token *token) {
 
 /* ---- leaving ---- */
 
-/* Heartbeat, clock, a list that was changed from outside: once a second, by whoever comes along. */
-APART static void tend(int source, uint64_t now) {
-    atomic_store_explicit(&period_ticks, ct__clock_ticks_in(source, tend_every_ns), memory_order_relaxed);
+/* Heartbeat, clock, a list that was changed from outside: by whoever comes along. "writer": by one. */
+APART static void tend(int source, uint64_t now, int writer) {
+    atomic_store_explicit(&period_ticks, ct__clock_ticks_in(source, ct__tend_every_ns()), memory_order_relaxed);
     atomic_store_explicit(&tended_ticks, now, memory_order_relaxed);
     ct__clock_tend();
-    ct__counter_tend(1);
+    ct__tend(writer);
 }
 
 static inline int is_due(uint64_t now) {
     uint64_t period = atomic_load_explicit(&period_ticks, memory_order_relaxed);
     return now - atomic_load_explicit(&tended_ticks, memory_order_relaxed) + period >= 2 * period;
 }
+
+int ct_tend(void) {
+    int source = ct__clock_source();
+    uint64_t now = source == CT__SOURCE_COUNTER ? ct__ticks() : ct__os_clock_ns();
+    if (!is_due(now)) return 0;
+    tend(source, now, 0);
+    return 1;
+}
+
+void ct__counter_tend_soon(void) { atomic_store_explicit(&period_ticks, 0, memory_order_relaxed); }
 
 /* It was only switched off: the call is no longer in flight. Of another generation nothing is shown any more, and after
  * a fork the slot may have become something else. */
@@ -95,6 +105,10 @@ static int64_t abandon(ct_counter *counter, const ct_token *token, uint64_t stat
     if (ct__generation(state) == generation && ct__get(&counter->slot->generation) == generation)
         ct__add(&counter->slot->finished, 1);
     return -1;
+}
+
+void ct_abandon(ct_counter *counter, const ct_token *token) {
+    if (ct__enabled(token->state)) (void)abandon(counter, token, ct__get(counter->state));
 }
 
 /* Whatever can have happened, in full. "active" NULL: not known. */
@@ -112,12 +126,12 @@ APART static int64_t leave_slowly(ct_counter *counter, const ct_token *token, ui
     uint64_t active_ticks = active == NULL ? 0 : active->ticks < ticks ? active->ticks : ticks;
     uint64_t duration_ns = ct__clock_ns(token->source, ticks);
     update(counter, duration_ns, ct__clock_ns(token->source, active_ticks), active != NULL, outcome);
-    if (is_due(end)) tend(token->source, end);
+    if (is_due(end)) tend(token->source, end, 1);
     return (int64_t)duration_ns;
 }
 
 APART static int64_t tend_after(uint64_t now, uint64_t duration_ns) {
-    tend(CT__SOURCE_COUNTER, now);
+    tend(CT__SOURCE_COUNTER, now, 1);
     return (int64_t)duration_ns;
 }
 

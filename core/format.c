@@ -90,7 +90,6 @@ void ct__text_put_duration(ct__text *text, double duration_ns, int ascii) {
     ct__text_put(text, ascii ? units[unit].ascii : units[unit].name);
 }
 
-/* RFC 3629: shortest form, no surrogates, at most U+10FFFF. */
 size_t ct__text_decode(const unsigned char *bytes, size_t count, uint32_t *code) {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     unsigned lead = bytes[0];

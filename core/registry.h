@@ -70,8 +70,19 @@ int ct__members_side_in_force(const ct__members_area *area);
 /* Puts a text (NULL: no list) into force. Writers of one side exclude each other. */
 void ct__members_write(ct__members_area *area, int side, const char *text, size_t length);
 
-/* What is due once a second. "writer": called by one, between two of its calls. */
-void ct__counter_tend(int writer);
+/* Puts a text (NULL: no list) into force, written by "source" (CT_FROM_*), of which "name" tells more ("": nothing).
+ * CT_OK, CT_ENOMEM. With the lock held. */
+int ct__selection_put(int source, const char *name, const char *text, size_t length);
+
+/* How often the list has changed. With the lock held. */
+uint64_t ct__selection_changes(void);
+
+/* The housekeeping that is due, and how often it is. "writer": called by one, between two of its calls. */
+void ct__tend(int writer);
+uint64_t ct__tend_every_ns(void);
+
+/* It is due with the next measured call that ends. */
+void ct__counter_tend_soon(void);
 
 /* Whether a text can be (part of) a key: 1 to 65,535 bytes. */
 int ct__is_name(const char *name);

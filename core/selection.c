@@ -5,12 +5,14 @@
  * Its text lies in the members area of the segment, where controllers can change it; every source only writes it there.
  * Whether a counter is enabled is a function of this text and its member alone. The parsed list is a private copy for
  * the version that was last read; a newer version is noticed when a counter is made, with the slow path of a measured
- * call, once a second, and by ct_poll. The first text is CODETIMER_MEASURE.
+ * call, once a second, and by ct_poll. The first text is CODETIMER_MEASURE. Who wrote a text is remembered with it.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "codetimer.h"
+#include "config.h"
+#include "format.h"
 #include "members.h"
 #include "platform/platform.h"
 #include "publish.h"
@@ -20,6 +22,10 @@ static ct_members *parsed; /* NULL: no list */
 static uint64_t parsed_id;
 static int begun;
 static uint64_t changes;
+
+/* Who wrote the text of this process, and who the list in force. */
+static int written_by, in_force_by;
+static char written_name[4096];
 
 enum { LOOKS = 8 }; /* at the most in one go, should somebody change the list without end */
 
@@ -70,6 +76,7 @@ static void begin(ct__members_area *area) {
     if (length > CT__MEMBERS_MOST) /* whole patterns only */
         for (length = CT__MEMBERS_MOST; length > 0 && first[length] != ';' && first[length] != '\n';) length--;
     ct__members_write(area, CT__BY_PROCESS, first, length);
+    written_by = CT_FROM_ENVIRONMENT;
 }
 
 /* Brings the parsed list up to date. Returns 1 if it changed. */
@@ -84,6 +91,7 @@ static int look(void) {
     ct_members_free(parsed);
     parsed = fresh;
     parsed_id = ct__members_id(state);
+    in_force_by = side == CT__BY_CONTROLLER ? CT_FROM_CONTROLLER : written_by;
     ct__set(&area->seen, parsed_id);
     changes++;
     return 1;
@@ -119,26 +127,39 @@ void ct__selection_begin_anew(void) {
     size_t length = 0;
     const char *text = parsed != NULL ? ct__members_text(parsed, &length) : NULL;
     ct__members_write(area, CT__BY_PROCESS, text, length);
+    written_by = in_force_by;
     parsed_id = ct__members_id(state_of(area, CT__BY_PROCESS));
     ct__set(&area->seen, parsed_id);
 }
+
+int ct__selection_put(int source, const char *name, const char *text, size_t length) {
+    ct__members_area *area = ct__publish_members();
+    ct__text to;
+    if (area == NULL) return CT_ENOMEM;
+    begun = 1;
+    written_by = source;
+    ct__text_start(&to, written_name, sizeof written_name);
+    ct__text_put(&to, name);
+    ct__members_write(area, CT__BY_PROCESS, text, length);
+    ct__selection_follow();
+    return CT_OK;
+}
+
+uint64_t ct__selection_changes(void) { return changes; }
 
 /* ---- public ---- */
 
 int ct_members_set(const char *text, size_t length) {
     if (length > CT__MEMBERS_MOST || (text == NULL && length > 0)) return CT_EINVAL;
+    ct__config_begin(); /* what is given by the environment comes first */
     ct__os_lock();
-    ct__members_area *area = ct__publish_members();
-    if (area != NULL) {
-        begun = 1;
-        ct__members_write(area, CT__BY_PROCESS, text, length);
-        ct__selection_follow();
-    }
+    int status = ct__selection_put(CT_FROM_CONFIGURE, "", text, length);
     ct__os_unlock();
-    return area != NULL ? CT_OK : CT_ENOMEM;
+    return status;
 }
 
 int ct_members_get(char *buffer, size_t size, size_t *length) {
+    ct__config_begin();
     ct__os_lock();
     ct__selection_follow();
     int status = parsed != NULL ? CT_OK : CT_ENOENT;
@@ -146,6 +167,20 @@ int ct_members_get(char *buffer, size_t size, size_t *length) {
     if (text != NULL && *length < size) memcpy(buffer, text, *length + 1);
     ct__os_unlock();
     return status;
+}
+
+int ct_members_source(char *buffer, size_t size) {
+    static const char *const words[] = {"", "environment", "configure", "file ", "provider", "controller"};
+    ct__text to;
+    ct__config_begin();
+    ct__os_lock();
+    ct__selection_follow();
+    int source = in_force_by;
+    ct__text_start(&to, buffer, buffer != NULL ? size : 0);
+    ct__text_put(&to, words[source]);
+    if (source == CT_FROM_FILE) ct__text_put(&to, written_name);
+    ct__os_unlock();
+    return source;
 }
 
 uint64_t ct_members_pattern_hits(const ct_members_pattern *pattern) {
@@ -160,20 +195,4 @@ uint64_t ct_members_pattern_hits(const ct_members_pattern *pattern) {
     }
     ct__os_unlock();
     return hits;
-}
-
-void ct__counter_tend(int writer) {
-    ct__os_lock();
-    ct__publish_tend(writer);
-    ct__selection_follow();
-    ct__os_unlock();
-}
-
-uint64_t ct_poll(void) {
-    ct__os_lock();
-    ct__publish_tend(0);
-    ct__selection_follow();
-    uint64_t seen = changes;
-    ct__os_unlock();
-    return seen;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "config.h"
 #include "publish.h"
 #include "registry.h"
 
@@ -120,6 +121,7 @@ int ct_writer_open(const char *script, ct_writer **writer) {
         free(copy);
         return CT_ENOMEM;
     }
+    ct__config_begin(); /* before the first counter asks */
     ct__clock_source(); /* chosen here, so that no measured call has to ask */
     made->script = memcpy(copy, script, strlen(script) + 1);
     ct__os_lock();

@@ -119,7 +119,9 @@ function codetimer.time(name, n, fn, options) end
 function codetimer.last_result() end
 
 ---What trace is called with: "created", "already there", "removed" and the key; "increment", the key and the duration
----in ns; "refused", the name and the reason.
+---in ns; "refused", the name and the reason. Of the members list: "list" and who wrote it; "skipped", a pattern and
+---what is wrong with it; "unmatched" and a pattern that matches no counter so far; "unusable", the file and the reason,
+---then "usable" and the file or "provider"; "failed", "provider" or "on_change", and the message.
 ---@alias codetimer.Trace fun(event: string, key: string, detail?: string|integer)
 
 ---The values of a counter at one moment; they never change.
@@ -133,8 +135,11 @@ function codetimer.last_result() end
 ---@field enabled boolean it counts
 ---@field unclean boolean a writer went away, or hangs, in the middle of an update: one call may be half in
 ---@field calls integer finished calls
----@field total_ns integer elapsed in all calls; time in which a coroutine was suspended counts. Lua does not tell that
----                        time, so there is no active_ns
+---@field total_ns integer elapsed in all calls; time in which a coroutine was suspended counts
+---@field active_ns integer? of which the calls ran; nil where that is not known: see active_reason
+---@field active_unknown integer calls of which it is not known, since they could yield: Lua tells nobody when a
+---                        coroutine waits. Those in the main thread, or in a C function that forbids it, cannot
+---@field active_reason string? why there is no active_ns
 ---@field average_ns number? nil without calls, as min_ns and max_ns
 ---@field errors integer calls that an error ended
 ---@field cancelled integer calls that will never end: their coroutine or state was closed, or lost; that is also how
@@ -356,31 +361,9 @@ function View:close() end
 ---@return string? code "CT_ENOENT": there is no such process, or it has measured nothing yet; "CT_EPERM", "CT_EINVAL"
 function codetimer.attach(pid, directory) end
 
----@class codetimer.Match
----@field pattern string as written
----@field hits integer how many counters of this process it matches
----@field problem string? why it is skipped; nil: it is not
-
----What decides which members of this process are measured. Each field is read when it is asked for.
----@class codetimer.Settings
----@field members string? the members list in force; nil: there is none, all is measured
----@field source "environment"|"configure"|"controller"|nil who wrote it: CODETIMER_MEASURE, configure, or from outside
----@field matches codetimer.Match[] in the order of the list
-
----@class codetimer.ConfigureOptions
----@field members? string patterns separated by ";" or newlines, at most 65,536 bytes: "*" stands for any characters,
----"?" for one, "!" in front excludes, "#" begins a comment, the last pattern that matches decides; a list that begins
----with "!" starts from all. A pattern that is wrong is skipped and told to codetimer.trace as "skipped"
-
----Sets the members list of this process, if one is given: only the members that it selects are measured.
----@param options? codetimer.ConfigureOptions
----@return codetimer.Settings? settings
----@return string? message
----@return string? code
-function codetimer.configure(options) end
-
 ---Does what is due of the housekeeping: takes notice of a list set from outside, shows others that this process lives.
----Measured calls do so by themselves; a program that makes none for long may call it from time to time.
+---Calls of measured functions do so by themselves, four times a second at most, also of those that are switched off; a
+---program that makes none for long may call it from time to time.
 ---@return integer changes how often the members list has changed
 function codetimer.poll() end
 

@@ -46,6 +46,7 @@ __all__ = [
     "Counter",
     "CounterInfo",
     "Environment",
+    "Instrumentation",
     "Members",
     "MembersPattern",
     "Priority",
@@ -62,6 +63,7 @@ __all__ = [
     "configure",
     "counters",
     "initialize",
+    "instrument",
     "last_result",
     "measured",
     "now_ns",
@@ -74,4 +76,21 @@ __all__ = [
     "time",
     "timer",
     "trace_increments",
+    "uninstrument",
 ]
+
+# Imported when they are first asked for.
+_LATER = {
+    "Instrumentation": "codetimer.instrumenting",
+    "instrument": "codetimer.instrumenting",
+    "uninstrument": "codetimer.instrumenting",
+}
+
+
+def __getattr__(name):  # type: ignore[no-untyped-def]
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(_LATER[name]), name)
+    return value

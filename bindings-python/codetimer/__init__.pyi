@@ -34,12 +34,18 @@ from codetimer._codetimer import (
     timer as timer,
     trace_increments as trace_increments,
 )
+from codetimer.instrumenting import (
+    Instrumentation as Instrumentation,
+    instrument as instrument,
+    uninstrument as uninstrument,
+)
 
 __all__ = [
     "ClockInfo",
     "Counter",
     "CounterInfo",
     "Environment",
+    "Instrumentation",
     "Members",
     "MembersPattern",
     "Priority",
@@ -56,6 +62,7 @@ __all__ = [
     "configure",
     "counters",
     "initialize",
+    "instrument",
     "last_result",
     "measured",
     "now_ns",
@@ -68,4 +75,5 @@ __all__ = [
     "time",
     "timer",
     "trace_increments",
+    "uninstrument",
 ]

@@ -121,6 +121,19 @@ void ct__os_at_exit(void (*at_exit)(void));
  * zeros and must not be written. For a forked child: allocates nothing. */
 int ct__os_memory_clear(void *address, size_t size);
 
+/* ---- file_<os>.c ---- */
+
+/* Writes the path as one from the root, without looking at what is there. CT_OK, CT_EINVAL (too long, or there is no
+ * current directory). */
+int ct__os_path_absolute(const char *path, char *absolute, size_t size);
+
+/* Reads a regular file whole, and never waits for one that is none. CT_OK, its length, and a stamp that another file
+ * has not, nor this one after it was written; CT_EFULL (longer than "size": its length, and nothing was read), CT_EBUSY
+ * (it was being changed), CT_ENOENT, CT_EPERM, CT_EINVAL (it is no regular file), CT_EOS; of the last three "reason" is
+ * a sentence that begins with "it". */
+int ct__os_file_read(const char *path, char *buffer, size_t size, uint64_t *length, uint64_t *stamp, char *reason,
+                     size_t reason_size);
+
 /* ---- shm_<os>.c ---- */
 
 /* A file in shared memory. Paths end in a NUL; "reason" gets one phrase on failure. */

@@ -72,85 +72,6 @@ static void test_values(void **unused) {
     assert_true(sample.enabled && sample.listed);
 }
 
-/* A coroutine: 50 us from begin to end, of which it ran for 3. */
-static void test_active(void **unused) {
-    (void)unused;
-    ct_token token;
-    ct_active active = {0};
-    ct_enter(counter, &token);
-    for (int i = 0; i < 3; i++) {
-        ct_active_resume(&token, &active);
-        fake_clock.ns += 1000;
-        ct_active_suspend(&token, &active);
-        fake_clock.ns += 16000;
-    }
-    assert_true(ct_leave_active(counter, &token, &active, CT_RETURNED) >= 51000);
-    take_sample();
-    assert_true(sample.calls == 1 && sample.active_unknown == 0 && sample.in_flight == 0);
-    assert_true(sample.total_ns >= 51000 && sample.total_ns <= 51200);
-    assert_true(sample.active_ns >= 3000 && sample.active_ns <= 3100);
-    assert_true(sum_buckets() == 1 && sample.max_ns == sample.total_ns);
-}
-
-static void test_active_is_not_known(void **unused) {
-    (void)unused;
-    ct_token token;
-    ct_sample before, window;
-    call(1000, CT_RETURNED);
-    take_sample();
-    before = sample;
-    ct_enter(counter, &token);
-    fake_clock.ns += 5000;
-    ct_leave_active(counter, &token, NULL, CT_FAILED);
-    take_sample();
-    assert_true(sample.calls == 2 && sample.active_unknown == 1 && sample.errors == 1);
-    assert_true(sample.active_ns < 1100 && sample.total_ns >= 6000);
-    assert_int_equal(ct_sample_difference(&sample, &before, &window), CT_OK);
-    assert_true(window.active_unknown == 1 && window.active_ns == 0);
-    ct_sample_add(&window, &sample);
-    assert_true(window.active_unknown == 2);
-    assert_int_equal(ct_counter_reset(counter), CT_OK);
-    call(1000, CT_RETURNED);
-    take_sample();
-    assert_true(sample.active_unknown == 0);
-}
-
-/* Never more than the whole, whatever the clock did meanwhile; a slice in which it stepped back has none. */
-static void test_active_with_a_clock_that_steps_back(void **unused) {
-    (void)unused;
-    ct_token token;
-    ct_active active = {0};
-    ct_enter(counter, &token);
-    ct_active_resume(&token, &active);
-    fake_clock.ns += 9000;
-    ct_active_suspend(&token, &active);
-    ct_active_resume(&token, &active);
-    fake_clock.ns -= 5000;
-    ct_active_suspend(&token, &active);
-    ct_leave_active(counter, &token, &active, CT_RETURNED);
-    take_sample();
-    assert_true(sample.calls == 1 && sample.active_ns == sample.total_ns && sample.total_ns < 5000);
-}
-
-static void test_active_while_switched_off(void **unused) {
-    (void)unused;
-    ct_token token;
-    ct_active active = {0};
-    enable(0);
-    ct_enter(counter, &token);
-    uint64_t reads = fake_clock.reads;
-    ct_active_resume(&token, &active);
-    ct_active_suspend(&token, &active);
-    assert_true(ct_leave_active(counter, &token, &active, CT_RETURNED) == -1 && fake_clock.reads == reads);
-    enable(1);
-    ct_enter(counter, &token);
-    enable(0);
-    ct_leave_active(counter, &token, &active, CT_RETURNED);
-    enable(1);
-    take_sample();
-    assert_true(sample.calls == 0 && sample.in_flight == 0);
-}
-
 static void test_nothing_yet(void **unused) {
     (void)unused;
     double value;
@@ -168,10 +89,14 @@ static void test_disabled(void **unused) {
     uint64_t reads = fake_clock.reads;
     call(1000, CT_RETURNED);
     assert_true(fake_clock.reads == reads); /* a bare call: not even the clock is read */
+    assert_true(!ct_counter_enabled(counter));
     enable(1);
+    assert_true(ct_counter_enabled(counter));
     call(1000, CT_RETURNED);
     take_sample();
     assert_true(sample.calls == 2); /* values are kept */
+    ct_counter_remove(counter);
+    assert_true(!ct_counter_enabled(counter));
 }
 
 /* Row B9: a call in flight when measuring is switched on (or off) does not count. */
@@ -194,6 +119,36 @@ static void test_switched_in_between(void **unused) {
     ct_leave(counter, &token, CT_RETURNED);
     take_sample();
     assert_true(sample.calls == 1 && sample.in_flight == 0);
+}
+
+/* Nobody sees its end: not in flight, not counted, and of another generation nothing at all. */
+static void test_abandoned(void **unused) {
+    (void)unused;
+    ct_token kept, left, old;
+    ct_enter(counter, &old);
+    ct_counter_reset(counter);
+    ct_enter(counter, &kept);
+    ct_enter(counter, &left);
+    ct_abandon(counter, &left);
+    ct_abandon(counter, &old);
+    take_sample();
+    assert_true(sample.in_flight == 1 && sample.calls == 0);
+    ct_leave(counter, &kept, CT_RETURNED);
+    enable(0);
+    ct_enter(counter, &left);
+    ct_abandon(counter, &left);
+    take_sample();
+    assert_true(sample.in_flight == 0 && sample.calls == 1);
+}
+
+static void test_is_enabled(void **unused) {
+    (void)unused;
+    assert_int_equal(ct_counter_enabled(counter), 1);
+    enable(0);
+    assert_int_equal(ct_counter_enabled(counter), 0);
+    enable(1);
+    ct_counter_remove(counter);
+    assert_int_equal(ct_counter_enabled(counter), 0);
 }
 
 static void test_reset(void **unused) {
@@ -368,13 +323,11 @@ static void test_longest(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_values, open_counter, close_counter),
-        cmocka_unit_test_setup_teardown(test_active, open_counter, close_counter),
-        cmocka_unit_test_setup_teardown(test_active_is_not_known, open_counter, close_counter),
-        cmocka_unit_test_setup_teardown(test_active_with_a_clock_that_steps_back, open_counter, close_counter),
-        cmocka_unit_test_setup_teardown(test_active_while_switched_off, open_counter, close_counter),
         cmocka_unit_test_setup_teardown(test_nothing_yet, open_counter, close_counter),
         cmocka_unit_test_setup_teardown(test_disabled, open_counter, close_counter),
         cmocka_unit_test_setup_teardown(test_switched_in_between, open_counter, close_counter),
+        cmocka_unit_test_setup_teardown(test_abandoned, open_counter, close_counter),
+        cmocka_unit_test_setup_teardown(test_is_enabled, open_counter, close_counter),
         cmocka_unit_test_setup_teardown(test_reset, open_counter, close_counter),
         cmocka_unit_test_setup_teardown(test_remove_and_again, open_counter, close_counter),
         cmocka_unit_test_setup_teardown(test_two_handles, open_counter, close_counter),

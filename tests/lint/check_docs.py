@@ -17,12 +17,14 @@ C_ONLY = {
     "ct_time_note", "ct_time_end",
     "ct_run_free", "ct_result_free",  # the host's collector
     "ct_report_format", "ct_report_color", "ct_report_ascii", "ct_is_terminal",  # str(result), tostring(result)
-    "ct_enter", "ct_leave", "ct_leave_active", "ct_report_counters",  # inside measured; report
+    "ct_enter", "ct_leave", "ct_leave_active", "ct_abandon", "ct_report_counters",  # inside measured; report
+    "ct_tend",  # poll
 }  # fmt: skip
 # Of these objects the bindings make types with methods, whose names they choose.
 OBJECTS_C_ONLY = (
     "ct_counter_", "ct_active_", "ct_counters_", "ct_writer_", "ct_sample_",  # Counter, counters, timer, Sample
     "ct_members_", "ct_segment_", "ct_listing_", "ct_view_",  # Members, configure, reap, processes, View
+    "ct_config_",  # configure
 )  # fmt: skip
 FIELDS_C_ONLY = {
     "name_length", "gc_generations", "notes_count", "batches",  # lengths
@@ -37,7 +39,7 @@ assert functions and struct, "core/codetimer.h is not written as expected"
 fields = set(re.findall(r"(\w+);", re.sub(r"/\*.*?\*/", "", struct[1], flags=re.DOTALL)))
 
 python = "\n".join(tree.text(path) for path in tree.files(".pyi", under="bindings-python/codetimer/"))
-lua = tree.text("bindings-lua/library/codetimer.lua")
+lua = "\n".join(tree.text(path) for path in tree.files(".lua", under="bindings-lua/library/"))
 
 for name in sorted(C_ONLY - functions) + sorted(FIELDS_C_ONLY - fields):
     tree.found("tests/lint/check_docs.py", 0, f"{name} is listed here, but codetimer.h does not have it")

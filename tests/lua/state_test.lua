@@ -37,8 +37,9 @@ describe("the module", function()
 
     it("offers what is declared for editors, and no more", function()
         local declared, offered = {}, {}
-        for name in io.open("bindings-lua/library/codetimer.lua"):read("a"):gmatch("function codetimer%.([%w_]+)") do
-            declared[#declared + 1] = name
+        for _, part in ipairs { "codetimer", "codetimer_instrument", "codetimer_settings" } do
+            local text = io.open(("bindings-lua/library/%s.lua"):format(part)):read("a")
+            for name in text:gmatch("function codetimer%.([%w_]+)") do declared[#declared + 1] = name end
         end
         for name, value in pairs(codetimer) do
             if type(value) == "function" then offered[#offered + 1] = name end

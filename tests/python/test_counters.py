@@ -259,8 +259,9 @@ def test_absent(key):
 
 def test_member_of_several():
     made = [codetimer.timer("test.shared", category=category).counter for category in ("one", "two")]
-    with pytest.raises(KeyError, match=r"several counters; ask by key: \['one/test.shared', 'two/test.shared'\]"):
+    with pytest.raises(KeyError, match=r"several counters; ask by key: \[.*'one/test.shared'.*\]") as raised:
         codetimer.counters["test.shared"]
+    assert "'two/test.shared'" in str(raised.value)
     assert "test.shared" not in codetimer.counters and codetimer.counters.get("test.shared") is None
     assert codetimer.counters["two/test.shared"] == made[1]
     made[0].remove()

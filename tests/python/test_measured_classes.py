@@ -6,7 +6,6 @@ import collections
 import dataclasses
 import enum
 import functools
-import logging
 import typing
 
 import codetimer
@@ -182,26 +181,6 @@ def test_class_decorated():
 
     C().m(), C().own()
     assert calls() == {"C.m": 1, "given": 1}
-
-
-def test_class_with_async(caplog):
-    with caplog.at_level(logging.WARNING, "codetimer"):
-
-        @measured
-        class C:
-            async def a(self): ...
-            def g(self):
-                yield
-
-            @property
-            def p(self):
-                yield
-
-            def m(self): ...
-
-    (record,) = caplog.records
-    assert "C.{a, g, p}" in record.getMessage() and "cannot be measured yet" in record.getMessage()
-    assert members(C) == {"m"} and isinstance(C.__dict__["p"], property)
 
 
 def test_class_is_left_whole_by_an_error():

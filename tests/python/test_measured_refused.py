@@ -3,7 +3,6 @@
 should leave."""
 
 import functools
-import inspect
 
 import codetimer
 import measuring
@@ -25,46 +24,6 @@ def test_not_callable(value):
 def test_a_str_is_told_how_to_name():
     with pytest.raises(TypeError, match=r"name as measured\(name=...\)\), not 'x' \(str\)"):
         measured("x")
-
-
-async def coroutine(): ...
-
-
-async def async_generator():
-    yield
-
-
-def generator():
-    yield
-
-
-class Runs:
-    async def __call__(self): ...
-    async def method(self): ...
-
-
-@pytest.mark.parametrize(
-    ("value", "kind"),
-    [
-        (coroutine, "coroutine function"),
-        (async_generator, "async generator function"),
-        (generator, "generator function"),
-        (functools.partial(coroutine), "coroutine function"),
-        (functools.partial(functools.partial(generator)), "generator function"),
-        (Runs().method, "coroutine function"),
-        (Runs(), "coroutine function"),
-        (staticmethod(coroutine), "coroutine function"),
-        (classmethod(generator), "generator function"),
-        (property(generator), "generator function"),
-        (functools.cached_property(coroutine), "coroutine function"),
-        (functools.singledispatchmethod(coroutine), "coroutine function"),
-        (functools.lru_cache(coroutine), "coroutine function"),
-    ],
-)
-def test_async_is_refused(value, kind):
-    with pytest.raises(TypeError, match=f"cannot measure an? {kind} yet"):
-        measured(value)
-    assert len(codetimer.counters) == 0
 
 
 def test_a_class_where_a_function_is_meant():
@@ -194,23 +153,3 @@ def test_no_memory(tmp_path):
     """Whichever allocation fails: the function itself is returned, under no wrong name, and one line says so."""
     pytest.importorskip("_testcapi", reason="needs _testcapi, which lets allocations fail")
     assert measuring.run(SHORT_OF_MEMORY, directory=tmp_path) == ["True", "1", "True", "[]"]
-
-
-@pytest.mark.skipif(not hasattr(inspect, "markcoroutinefunction"), reason="inspect.markcoroutinefunction is of 3.12")
-def test_marked_as_coroutine_function():
-    """Such a function only creates a coroutine, as async def does."""
-    mark = inspect.markcoroutinefunction
-
-    class C:
-        @mark
-        def method(self): return coroutine()
-
-    marked = mark(lambda: coroutine())
-    wrapped = (staticmethod(marked), property(marked), functools.lru_cache(marked), functools.partial(marked))
-    for value in (marked, C().method, *wrapped):
-        with pytest.raises(TypeError, match="cannot measure a coroutine function yet"):
-            measured(value)
-    with pytest.raises(TypeError, match="must not be a coroutine function"):
-        codetimer.time("", 1, marked, file=None)
-    assert measured(C) is C and len(codetimer.counters) == 0
-    assert measured(lambda: 1)() == 1

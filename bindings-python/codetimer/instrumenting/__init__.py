@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: MIT
+"""instrument() and uninstrument(): measuring functions that nobody has decorated.
+
+What is to be measured is the union of the texts that instrument() was given; what is measured follows from it and from
+what is there: reconcile() makes the second fit the first, and can be called at any time. Where sys.monitoring is to be
+had (CPython 3.12 and later) it measures Python functions; else, and for C functions everywhere, measured stand-ins take
+their place in modules and classes.
+
+One lock guards all of this. Whoever imports a module never waits for it: the module is left in a queue, and whoever has
+the lock looks after it. What the log is told, it is told after the lock is released.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import threading
+from collections import deque
+from types import TracebackType
+from typing import Any
+
+from codetimer import _codetimer, following
+from codetimer._codetimer import Members
+from codetimer.instrumenting import found, imports, standins
+from codetimer.instrumenting.sweep import Sweep, is_module, modules, walk
+from codetimer.instrumenting.wanted import OWN, Wanted, letters
+
+_lock = threading.RLock()
+_asked: dict[str | None, Instrumentation] = {}
+_queue: deque[Any] = deque()
+_refused: dict[str, str] = {}
+_untold: list[tuple[int, str, object]] = []
+_told_own: set[str] = set()
+
+_INFO, _WARNING = 20, 30
+
+
+class Instrumentation:
+    """What instrument() was asked for once: what came of it, and a way to end it, which it does as a context manager.
+
+    Its attributes are found out when they are asked for, from what the process is like then."""
+
+    __slots__ = ("__weakref__", "_members")
+
+    def __init__(self, members: str | None) -> None:
+        self._members = members
+
+    @property
+    def members(self) -> str | None:
+        """The members list; None: that of the process, whatever it becomes."""
+        return self._members
+
+    @property
+    def active(self) -> bool:
+        """Whether it has not been ended."""
+        return _asked.get(self._members) is self
+
+    @property
+    def reached(self) -> tuple[str, ...]:
+        """The members that it measures, sorted."""
+        with _lock:
+            return tuple(sorted(_reached(self._wanted())))
+
+    @property
+    def unreachable(self) -> tuple[tuple[str, str], ...]:
+        """The members that it selects and that are not measured, or not everywhere, each with the reason, sorted. Looks
+        through all objects of the process, which can take a second."""
+        with _lock:
+            wanted = self._wanted()
+            reasons = {member: reason for member, reason in _refused.items() if _is_of(wanted, member)}
+            if _replaces_python():
+                reasons = found.unreachable(wanted) | reasons
+            return tuple(sorted(reasons.items()))
+
+    @property
+    def matches(self) -> tuple[tuple[str, int, str | None], ...]:
+        """Of each pattern its text, how many measured members it matches, and why it is skipped (None: it is not). Of a
+        pattern that excludes: how many members it matches of those that are measured because of other texts."""
+        with _lock:
+            members = _reached(Wanted([text for text in map(_text, _asked) if text is not None]))
+        text = _text(self._members)
+        patterns = Members(text).patterns if text is not None else ()
+        return tuple((each.text, _count(each, members), each.problem) for each in patterns)
+
+    def uninstrument(self) -> bool:
+        """End it: what only it selects is as it was before. Returns whether it was active."""
+        return self.active and uninstrument(self) > 0
+
+    def _wanted(self) -> Wanted:
+        text = _text(self._members) if self.active else None
+        return Wanted([] if text is None else [text])
+
+    def __enter__(self) -> Instrumentation:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None = None,
+        exc_value: BaseException | None = None,
+        traceback: TracebackType | None = None,
+        /,
+    ) -> None:
+        self.uninstrument()
+
+    def __repr__(self) -> str:
+        if not self.active:
+            return f"<codetimer.Instrumentation: {self._members!r}, ended>"
+        return f"<codetimer.Instrumentation: {self._members!r}, {len(self.reached)} members reached>"
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.RLock()  # another thread may have held it, which is not there any more
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+# ---- asking ----
+
+
+def instrument(members: str | None = None) -> Instrumentation:
+    """Measure the functions that a members list selects, without a decorator."""
+    Members(members)  # TypeError, ValueError
+    text = str(members) if members is not None else None
+    with _lock:
+        made = _asked.setdefault(text, Instrumentation(text))
+        try:
+            _reconcile()
+        except BaseException:  # Ctrl-C
+            _asked.pop(text, None)
+            _reconcile()
+            raise
+        _warn_of_own(text)
+    following.start()
+    _tell_all()
+    return made
+
+
+def uninstrument(members: str | Instrumentation | None = None) -> int:
+    """End what instrument() was asked for: all, or one text. Returns how many were ended."""
+    if members is not None and not isinstance(members, (str, Instrumentation)):
+        raise TypeError(
+            f"members must be a str that instrument() was given, what it returned, or None for all, not {members!r}"
+        )
+    with _lock:
+        text = members.members if isinstance(members, Instrumentation) else members
+        ending = list(_asked) if members is None else [text]
+        ended = [text for text in ending if _asked.pop(text, None) is not None]
+        if ended:
+            _reconcile()
+    _tell_all()
+    return len(ended)
+
+
+def follow() -> None:
+    """Make what is measured fit again what is wanted and what is there: after the members list of the process has
+    changed, or functions were defined that no import brought. Any thread; never raises."""
+    try:
+        with _lock:
+            if _asked:
+                _reconcile()
+        _tell_all()
+    except Exception as error:
+        _tell(_WARNING, "instrumentation could not follow: %s", repr(error))
+
+
+# ---- making it so ----
+
+
+def _text(members: str | None) -> str | None:
+    """What a text stands for now: None is the list of the process, if there is one."""
+    return members if members is not None else _codetimer.configure().members
+
+
+def _replaces_python() -> bool:
+    return True
+
+
+def _wanted() -> Wanted:
+    return Wanted([text for text in map(_text, list(_asked)) if text is not None])
+
+
+def _reconcile() -> None:
+    """Under the lock. Imports are watched first, so that none is missed."""
+    wanted = _wanted()
+    if _asked and not imports.watch(_imported):
+        _untold.append((_WARNING, "imports cannot be watched in this Python: %s", sys.version))
+    ended = 0
+    for standin, note in list(standins.active()):
+        if not any(_still(wanted, member) for member in note.members):
+            standins.take_away(standin, note)
+            ended += 1
+    if ended:
+        _untold.append((_INFO, "%d functions are instrumented no longer", ended))
+        _clean()
+    if not _asked:
+        imports.unwatch()
+        _queue.clear()
+        _refused.clear()
+        return
+    sweep = Sweep(wanted, _replaces_python())
+    sweep.over(modules())
+    _keep(sweep)
+
+
+def _still(wanted: Wanted, member: str) -> bool:
+    """A member of a stand-in, wherever its name came from."""
+    return any(each.selects(member) for each in wanted.lists)
+
+
+def _clean() -> None:
+    for thing in walk(modules()):
+        standins.clean(thing)
+
+
+def _keep(sweep: Sweep) -> None:
+    if sweep.new:
+        _untold.append((_INFO, "instrumented %s", _enumerate(sweep.new)))
+    for member, reason in sweep.refused.items():
+        if _refused.get(member) != reason:
+            _untold.append((_WARNING, "not instrumented: %s", f"{member}: {reason}"))
+    _refused.update(sweep.refused)
+    for member in sweep.reached:
+        _refused.pop(member, None)
+
+
+# ---- imports ----
+
+
+def _imported(module: Any) -> None:
+    """A module has just been imported, by whatever thread."""
+    _queue.append(module)
+    while _queue and _lock.acquire(blocking=False):
+        try:
+            _look_after_queue()
+        finally:
+            _lock.release()
+    _tell_all()
+
+
+def _look_after_queue() -> None:
+    sweep = Sweep(_wanted(), _replaces_python())
+    while _queue:
+        module = _queue.popleft()
+        if is_module(module):
+            sweep.over([module])
+    _keep(sweep)
+
+
+# ---- what came of it ----
+
+
+def _reached(wanted: Wanted) -> set[str]:
+    members = {member for _, note in standins.active() for member in note.members}
+    return {member for member in members if any(each.selects(member) for each in wanted.lists)}
+
+
+def _is_of(wanted: Wanted, member: str) -> bool:
+    return any(each.selects(member) for each in wanted.lists)
+
+
+def _count(pattern: Any, members: set[str]) -> int:
+    if pattern.problem is not None:
+        return 0
+    alone = Members(pattern.text.removeprefix("!"))
+    return sum(alone.selects(member) for member in members)
+
+
+# ---- the log ----
+
+
+def _enumerate(members: list[str]) -> str:
+    """All of some, a few of many."""
+    few = members if len(members) <= 30 else members[:20]
+    more = f" and {len(members) - len(few):,} more" if len(few) < len(members) else ""
+    return f"{len(members):,} functions: " + ", ".join(few) + more
+
+
+def _warn_of_own(text: str | None) -> None:
+    for pattern in Members(text).patterns if text is not None else ():
+        said = letters(pattern.text)[0]
+        if (said == OWN or said.startswith(OWN + ".")) and said not in _told_own:
+            _told_own.add(said)
+            _untold.append((_WARNING, "codetimer itself is not instrumented: %s", pattern.text))
+
+
+def _tell_all() -> None:
+    while _untold:
+        try:
+            level, message, value = _untold.pop(0)
+        except IndexError:  # another thread was faster
+            return
+        _tell(level, message, value)
+
+
+def _tell(level: int, message: str, value: object) -> None:
+    """As the C part does: below a warning nobody listens who has not imported logging."""
+    try:
+        if level >= _WARNING:
+            importlib.import_module("logging")
+        sys.modules["logging"].getLogger("codetimer").log(level, message, value)
+    except Exception:
+        return
