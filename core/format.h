@@ -43,7 +43,4 @@ size_t ct__text_decode(const unsigned char *bytes, size_t count, uint32_t *code)
  * \u202e. */
 void ct__text_put_escaped(ct__text *text, const char *bytes, size_t count);
 
-/* Decodes the UTF-8 sequence at the beginning of "count" bytes (at least one). Returns its length, 0 if invalid. */
-size_t ct__text_decode(const unsigned char *bytes, size_t count, uint32_t *code);
-
 #endif
