@@ -22,7 +22,7 @@ static const uint64_t budget_each_ns = 250000000;
 static const uint64_t least_slot_ns = 100000;
 static const uint64_t most_calls = (uint64_t)1 << 22;
 
-enum { ROUNDS_WANTED = 200, STEPS_WANTED = 100, STILL_MOST = 4 };
+enum { ROUNDS_WANTED = 1000, STEPS_WANTED = 100, STILL_MOST = 4 };
 
 struct ct_compare {
     ct__comparison_block *block;

@@ -19,7 +19,14 @@
 static const uint64_t default_budget_ns = 200000000;
 static const uint64_t most_calls = (uint64_t)1 << 22; /* in one chunk, as in time.c */
 
-enum { BATCHES_WANTED = 100, STEPS_WANTED = 100, STILL_MOST = 20, PILOT_PART = 10, GROWTH_CHUNKS = 12 };
+enum {
+    BATCHES_WANTED = 100,
+    STEPS_WANTED = 100,
+    STEPS_TO_TELL = 8,
+    STILL_MOST = 20,
+    PILOT_PART = 10,
+    GROWTH_CHUNKS = 12
+};
 
 void ct__pilot_start(ct_run *run, uint64_t budget_ns) {
     if (budget_ns == 0) budget_ns = default_budget_ns;
@@ -34,10 +41,18 @@ void ct__pilot_start(ct_run *run, uint64_t budget_ns) {
 
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-/* By the last chunk that told; at least 1. "otherwise": nothing is known yet. */
+/* By all that was measured, because a single chunk says little on a coarse clock; before that by the last chunk that
+ * told. 0: nothing is known yet. */
+static double calls_per_tick(const ct_run *run) {
+    if (run->phase == CT__MEASURING && run->ticks > 0) return (double)run->calls / (double)run->ticks;
+    return run->rate_ticks > 0 ? (double)run->rate_calls / (double)run->rate_ticks : 0;
+}
+
+/* At least 1. "otherwise": nothing is known yet. */
 static uint64_t calls_in(const ct_run *run, uint64_t ticks, uint64_t otherwise) {
-    if (run->rate_ticks == 0) return otherwise;
-    double fits = (double)ticks * ((double)run->rate_calls / (double)run->rate_ticks);
+    double rate = calls_per_tick(run);
+    if (rate <= 0) return otherwise;
+    double fits = (double)ticks * rate;
     if (fits >= (double)most_calls) return most_calls;
     return fits < 1 ? 1 : (uint64_t)fits;
 }
@@ -55,8 +70,8 @@ uint64_t ct__pilot_spent(const ct_run *run) {
 static int is_used_up(const ct_run *run) {
     if (run->calls == 0) return 0;
     if (run->still >= STILL_MOST) return 1;
-    uint64_t half = run->rate_calls > 0 ? run->rate_ticks / run->rate_calls / 2 : 0;
-    return ct__pilot_spent(run) >= run->budget_ticks - least(half, run->budget_ticks);
+    double rate = calls_per_tick(run), half = rate > 0 ? 0.5 / rate : 0;
+    return (double)ct__pilot_spent(run) + half >= (double)run->budget_ticks;
 }
 
 /* ---- pilot ---- */
@@ -70,28 +85,30 @@ static uint64_t pilot_chunk(const ct_run *run) {
 static int knows_enough(const ct_run *run, uint64_t span) {
     uint64_t target = least(run->budget_ticks / 50 + 1, run->chunk_ticks_max / 2);
     return span >= target || run->ticks >= run->budget_ticks / PILOT_PART || run->next_chunk >= most_calls ||
-           ct__pilot_spent(run) >= run->budget_ticks / 2;
+           ct__pilot_spent(run) >= run->budget_ticks / 2 || run->still >= STILL_MOST;
 }
 
-static void start_growth(ct_run *run) {
-    uint64_t k = calls_in(run, least(run->batches.target, run->chunk_ticks_max) / 2, 1);
-    memset(&run->growth, 0, sizeof run->growth);
-    if (calls_in(run, run->budget_ticks / 4, 0) >= 6 * k) run->growth.k = k;
-}
-
-/* Where not even two thousand readings see the clock move, the shortest chunk in which it did tells its step. */
-static uint64_t batch_ticks(const ct_run *run) {
+/* Where not even two thousand readings see the clock move, its chunks tell its step. */
+static uint64_t find_step(const ct_run *run) {
     uint64_t step = ct__clock_step(run->source);
-    if (step == 0) step = run->least_step;
+    return step > 0 ? step : run->least_step;
+}
+
+static uint64_t batch_ticks(const ct_run *run, uint64_t step) {
     uint64_t target = run->budget_ticks / BATCHES_WANTED + 1, long_enough = step * STEPS_WANTED;
     return target > long_enough ? target : least(long_enough, run->budget_ticks);
 }
 
+/* Asked where the budget and the clock allow it. */
+static void start_growth(ct_run *run, uint64_t step) {
+    uint64_t half = least(run->batches.target, run->chunk_ticks_max) / 2, k = calls_in(run, half, 1);
+    memset(&run->growth, 0, sizeof run->growth);
+    if (half >= step * STEPS_TO_TELL && calls_in(run, run->budget_ticks / 4, 0) >= 6 * k) run->growth.k = k;
+}
+
 static void end_pilot(ct_run *run) {
-    uint64_t used = ct__pilot_spent(run);
-    run->kept = used > run->budget_ticks / 2 || run->ticks == 0;
+    run->kept = ct__pilot_spent(run) > run->budget_ticks / 2 || run->ticks == 0;
     run->phase = run->kept ? CT__MEASURING : CT__WARM;
-    if (!run->kept) run->used_ticks = used;
     if (run->ticks == 0) run->batches.target = run->budget_ticks; /* a clock too coarse for more than one */
 }
 
@@ -103,8 +120,9 @@ void ct__pilot_forget(ct_run *run) {
     run->calls = run->ticks = run->wall_ticks = run->began = 0;
     run->cycles.value = 0;
     memset(&run->usage, 0, sizeof run->usage);
-    ct__batches_start(&run->batches, batch_ticks(run));
-    start_growth(run);
+    uint64_t step = find_step(run);
+    ct__batches_start(&run->batches, batch_ticks(run, step));
+    start_growth(run, step);
     run->phase = CT__MEASURING;
 }
 

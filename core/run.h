@@ -73,7 +73,8 @@ struct ct_run {
     uint64_t next_chunk; /* what growth allows */
     uint64_t pause_start, pause_ticks;
     uint64_t backward;   /* chunks whose clock stepped back */
-    uint64_t least_step; /* ticks of the shortest chunk in which the clock moved; 0: none yet */
+    uint64_t last_span;
+    uint64_t least_step; /* ticks of the shortest chunk in which the clock moved, or by which two differ; 0: none yet */
     uint64_t still;      /* chunks in a row in which it did not, or hardly */
     int started, ended, due;
     int open;  /* within a stretch */

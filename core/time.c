@@ -151,6 +151,7 @@ static uint64_t plan_chunk(const ct_run *run) {
 
 int ct_time_next(ct_run *run, uint64_t *k) {
     if (run->phase == CT__WARM) {
+        run->used_ticks = ct__pilot_spent(run);
         close_stretch(run, ct__clock_read(run->source));
         ct__pilot_forget(run);
         return CT_WARM;
@@ -174,6 +175,11 @@ static int moved(const ct_run *run, uint64_t span) {
     return span > 0 && (run->chunk < chunk_max_calls || span > run->chunk_ticks_max / 100);
 }
 
+/* On a coarse clock all spans are multiples of its step. */
+static void learn_step(ct_run *run, uint64_t ticks) {
+    if (ticks > 0 && (run->least_step == 0 || ticks < run->least_step)) run->least_step = ticks;
+}
+
 static uint64_t measure_span(ct_run *run, uint64_t end) {
     uint64_t span = end - run->chunk_start;
     if (end < run->chunk_start) {
@@ -181,7 +187,9 @@ static uint64_t measure_span(ct_run *run, uint64_t end) {
         run->backward++;
     }
     run->still = moved(run, span) ? 0 : run->still + 1;
-    if (span > 0 && (run->least_step == 0 || span < run->least_step)) run->least_step = span;
+    learn_step(run, span);
+    learn_step(run, span > run->last_span ? span - run->last_span : run->last_span - span);
+    run->last_span = span;
     return span;
 }
 

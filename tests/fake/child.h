@@ -51,4 +51,21 @@ static inline int run_in_child(void (*scenario)(void)) {
     return status;
 }
 
+/* A test of cmocka that is a scenario; for files that include cmocka.h first. */
+typedef struct child_scenario {
+    void (*run)(void);
+} child_scenario;
+
+#define IN_CHILD(scenario)                                                                                             \
+    {                                                                                                                  \
+#scenario, run_scenario, NULL, NULL, &(child_scenario) { scenario }                                            \
+    }
+
+#ifdef CMOCKA_H_
+static inline void run_scenario(void **state) {
+    const child_scenario *scenario = *state;
+    assert_int_equal(run_in_child(scenario->run), 0);
+}
+#endif
+
 #endif
