@@ -102,8 +102,10 @@ static uint64_t batch_ticks(const ct_run *run, uint64_t step) {
 /* Asked where the budget and the clock allow it. */
 static void start_growth(ct_run *run, uint64_t step) {
     uint64_t half = least(run->batches.target, run->chunk_ticks_max) / 2, k = calls_in(run, half, 1);
+    double rate = calls_per_tick(run), fits = (double)run->budget_ticks / 4 * rate;
     memset(&run->growth, 0, sizeof run->growth);
-    if (half >= step * STEPS_TO_TELL && calls_in(run, run->budget_ticks / 4, 0) >= 6 * k) run->growth.k = k;
+    if (k > most_calls / 2) k = most_calls / 2;
+    if (half >= step * STEPS_TO_TELL && 6.0 * (double)k <= fits) run->growth.k = k;
 }
 
 static void end_pilot(ct_run *run) {
