@@ -204,7 +204,7 @@ static void frozen(void) {
 static int ties;
 
 static void freeze_now_and_then(fake_body *body) {
-    fake_clock.counter_frozen = ++ties % 50 < 10;
+    fake_clock.counter_frozen = ++ties % 50 >= 47;
     (void)body;
 }
 
