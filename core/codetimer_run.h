@@ -185,6 +185,10 @@ CT_API int ct_time_end(ct_run *run, const ct_time_finish *finish, ct_result **re
  * CT_OK, CT_EINVAL (more than CT_OVERHEADS_MAX). */
 CT_API int ct_result_set_overheads(ct_result *result, size_t count, const ct_overhead *overheads);
 
+/* Adds what a memory pass has counted, for hosts that make it after the run, when the time of a call is known. Copied.
+ * CT_OK, CT_EINVAL. */
+CT_API int ct_result_set_memory(ct_result *result, const ct_memory *memory);
+
 /* Drops a run without a result. */
 CT_API void ct_run_free(ct_run *run);
 CT_API void ct_result_free(ct_result *result);

@@ -134,17 +134,19 @@ static void set_gc(ct_run *run, const ct_time_finish *finish) {
     block->result.gc_generations = finish->gc_generations;
 }
 
-static void set_memory(ct_run *run, const ct_memory *memory) {
-    ct__result_block *block = run->block;
+int ct_result_set_memory(ct_result *result, const ct_memory *memory) {
+    ct__result_block *block = (ct__result_block *)result; /* its first member */
+    if (result == NULL || memory == NULL || memory->kinds_count > CT_MEMORY_KINDS_MAX) return CT_EINVAL;
     block->result.memory = *memory;
     block->result.memory.kinds = block->kinds;
     for (size_t i = 0; i < memory->kinds_count; i++) {
         copy_text(block->kind_text[i], sizeof block->kind_text[i], memory->kinds[i].label);
         block->kinds[i] = (ct_memory_kind){block->kind_text[i], memory->kinds[i].count};
     }
-    if (memory->reason == NULL) return;
+    if (memory->reason == NULL) return CT_OK;
     copy_text(block->memory_reason, sizeof block->memory_reason, memory->reason);
     block->result.memory.reason = block->memory_reason;
+    return CT_OK;
 }
 
 static double less(double a, double b) { return a > b ? a - b : 0; }
@@ -171,7 +173,7 @@ static void set_finish(ct_run *run, const ct_time_finish *finish) {
     (void)ct_result_set_overheads(&block->result, finish->overheads_count, finish->overheads);
     if (finish->gc_time != NULL) block->result.gc_time = *finish->gc_time;
     block->result.gc_time_known = finish->gc_time != NULL;
-    if (finish->memory != NULL) set_memory(run, finish->memory);
+    if (finish->memory != NULL) (void)ct_result_set_memory(&block->result, finish->memory);
     if (finish->interrupted == NULL) return;
     copy_text(block->interrupted, sizeof block->interrupted, finish->interrupted);
     block->result.interrupted = block->interrupted;
