@@ -51,14 +51,32 @@ static int read_integer(PyObject *value, int64_t *integer, int *outside) {
 }
 
 static int parse_n(PyObject *value, int64_t *n) {
-    if (value == Py_None) {
-        PyErr_SetString(PyExc_TypeError, "automatic n is not available yet: n must be " N_RANGE ", not None");
-        return -1;
-    }
-    if (!is_integer(value)) return ctpy_refuse(PyExc_TypeError, "n must be " N_RANGE, value);
+    *n = CT_N_AUTOMATIC;
+    if (value == Py_None) return 0;
+    if (!is_integer(value)) return ctpy_refuse(PyExc_TypeError, "n must be " N_RANGE " or None", value);
     int outside;
     if (read_integer(value, n, &outside) < 0) return -1;
-    return outside || *n < 0 ? ctpy_refuse(PyExc_ValueError, "n must be " N_RANGE, value) : 0;
+    return outside || *n < 0 ? ctpy_refuse(PyExc_ValueError, "n must be " N_RANGE " or None", value) : 0;
+}
+
+static int is_real(PyObject *value) {
+    return !PyBool_Check(value) && !PyComplex_Check(value) && PyNumber_Check(value);
+}
+
+int ctpy_parse_budget(PyObject *value, uint64_t *budget_ns) {
+    static const char message[] = "budget must be a number of seconds above 0, up to 1e9, or None";
+    *budget_ns = 0;
+    if (value == NULL || value == Py_None) return 0;
+    if (!is_real(value)) return ctpy_refuse(PyExc_TypeError, message, value);
+    const double seconds = PyFloat_AsDouble(value);
+    if (seconds == -1 && PyErr_Occurred()) {
+        if (!PyErr_ExceptionMatches(PyExc_OverflowError)) return -1;
+        PyErr_Clear();
+        return ctpy_refuse(PyExc_ValueError, message, value);
+    }
+    if (!(seconds > 0 && seconds <= 1e9)) return ctpy_refuse(PyExc_ValueError, message, value);
+    *budget_ns = seconds < 1e-9 ? 1 : (uint64_t)(seconds * 1e9);
+    return 0;
 }
 
 int ctpy_parse_cpu(PyObject *value, int *cpu) {
@@ -164,23 +182,27 @@ int ctpy_code_flags(PyObject *fn) {
     return PyErr_Occurred() ? -1 : flags;
 }
 
-static int check_fn(PyObject *fn, int *is_generator) {
+static int refuse_fn(const char *who, const char *why, PyObject *fn) {
+    char message[400];
+    (void)PyOS_snprintf(message, sizeof message, "%.150s must %s", who, why);
+    return ctpy_refuse(PyExc_TypeError, message, fn);
+}
+
+int ctpy_check_fn(const char *who, PyObject *fn, int *is_generator) {
     if (!PyCallable_Check(fn))
-        return ctpy_refuse(PyExc_TypeError,
-                      "fn must be callable without arguments (time calls it; give the function itself)", fn);
+        return refuse_fn(who, "be callable without arguments (codetimer calls it; give the function itself)", fn);
     int flags = ctpy_code_flags(fn);
     if (flags < 0) return -1;
     if (flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE))
-        return ctpy_refuse(
-            PyExc_TypeError,
-            "fn must not be a coroutine function: calling it would only create a coroutine; time what runs it, "
-            "such as lambda: asyncio.run(main())",
-            fn);
+        return refuse_fn(who,
+                         "not be a coroutine function: calling it would only create a coroutine; time what runs it, "
+                         "such as lambda: asyncio.run(main())",
+                         fn);
     if (flags & CO_ASYNC_GENERATOR)
-        return ctpy_refuse(PyExc_TypeError,
-                      "fn must not be an async generator function: calling it would only create a generator; time what "
-                      "runs through it, such as lambda: asyncio.run(main())",
-                      fn);
+        return refuse_fn(who,
+                         "not be an async generator function: calling it would only create a generator; time what "
+                         "runs through it, such as lambda: asyncio.run(main())",
+                         fn);
     *is_generator = (flags & CO_GENERATOR) != 0;
     return 0;
 }
@@ -196,28 +218,49 @@ int ctpy_check_file(PyObject *file) {
     return ctpy_refuse(PyExc_TypeError, "file must have a write(str) method or be None", file);
 }
 
-static int check_call(ctpy_call *call, PyObject *n) {
-    if (!PyUnicode_Check(call->name)) return ctpy_refuse(PyExc_TypeError, "name must be a str", call->name);
+PyObject *ctpy_encode(PyObject *name) { return PyUnicode_AsEncodedString(name, "utf-8", "backslashreplace"); }
+
+static int check_numbers(ctpy_call *call, PyObject *n, PyObject *budget) {
     if (parse_n(n, &call->n) < 0) return -1;
-    if (check_fn(call->fn, &call->is_generator) < 0) return -1;
+    if (ctpy_parse_budget(budget, &call->budget_ns) < 0) return -1;
+    if (call->budget_ns == 0 || call->n == CT_N_AUTOMATIC) return 0;
+    PyErr_SetString(PyExc_ValueError, "budget is for automatic n (n=None): with n given it must be left out");
+    return -1;
+}
+
+static int check_call(ctpy_call *call, PyObject *n, PyObject *budget) {
+    if (!PyUnicode_Check(call->name)) return ctpy_refuse(PyExc_TypeError, "name must be a str", call->name);
+    if (check_numbers(call, n, budget) < 0) return -1;
+    if (ctpy_check_fn("fn", call->fn, &call->is_generator) < 0) return -1;
     if (call->file != NULL && ctpy_check_file(call->file) < 0) return -1;
-    call->encoded = PyUnicode_AsEncodedString(call->name, "utf-8", "backslashreplace");
+    call->encoded = ctpy_encode(call->name);
     return call->encoded != NULL ? 0 : -1;
 }
 
+static PyObject *given(PyObject *value) { return value == NULL || value == Py_None ? NULL : Py_NewRef(value); }
+
 int ctpy_parse_call(PyObject *args, PyObject *kwargs, ctpy_call *call) {
-    static const char *const keywords[] = {"name", "n", "fn", "file", NULL};
-    PyObject *name, *n, *fn, *file = Py_None;
+    static const char *const keywords[] = {"name",    "n",      "fn",      "file",      "budget",
+                                           "gc_time", "memory", "verbose", "_progress", NULL};
+    PyObject *name, *n = Py_None, *fn = NULL, *file = NULL, *budget = NULL, *progress = NULL;
     *call = (ctpy_call){0};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|$O:time", CTPY_MUTABLE(char **, keywords), &name, &n, &fn,
-                                     &file))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OO$OOpppO:time", CTPY_MUTABLE(char **, keywords), &name, &n, &fn,
+                                     &file, &budget, &call->gc_time, &call->memory, &call->verbose, &progress))
         return -1;
+    if (fn == NULL) {
+        PyErr_SetString(PyExc_TypeError,
+                        "time() misses fn: time(name, n, fn), or time(name, fn=fn) for as many calls as fit");
+        return -1;
+    }
     call->name = Py_NewRef(name);
     call->fn = Py_NewRef(fn);
-    call->file = file == Py_None ? NULL : Py_NewRef(file);
+    call->file = given(file);
+    call->progress = given(progress);
     Py_INCREF(n);
-    const int status = check_call(call, n);
+    Py_XINCREF(budget);
+    const int status = check_call(call, n, budget);
     Py_DECREF(n);
+    Py_XDECREF(budget);
     return status;
 }
 
@@ -226,4 +269,5 @@ void ctpy_call_clear(ctpy_call *call) {
     Py_CLEAR(call->encoded);
     Py_CLEAR(call->fn);
     Py_CLEAR(call->file);
+    Py_CLEAR(call->progress);
 }

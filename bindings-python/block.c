@@ -6,13 +6,15 @@
  * code, where the interpreter only pushes a frame. So Python functions are called from a Python function that consists
  * of 64 times "fn();", and fewer than 64 from one with a single call. To fn that is the frame that called it, and it
  * must look the same for all calls, as in a loop: to what goes by the caller's line and globals (a warning shows once)
- * both functions are one place. Each run has its own, since the globals remember which warnings were shown.
+ * both functions are one place. Each run has its own, since the globals remember which warnings were shown. Their code
+ * is the same for all, but not where several run in turns: the interpreter specialises each call for the function that
+ * it sees there, and would begin anew at every turn.
  *
  * After an exception the place in the code, which the traceback keeps, tells exactly how many calls were completed: the
  * 64 calls are the same instructions over and over. How long they are is found out by letting a call fail at both ends.
  * Our frames are taken out of the traceback.
  */
-#include "common.h"
+#include "running.h"
 
 /* The globals of our functions. */
 static PyObject *make_names(void) { return Py_BuildValue("{ss}", "__name__", "codetimer"); }
@@ -133,13 +135,21 @@ static int open_code(ctpy_state *state) {
     return kept;
 }
 
-int ctpy_block_prepare(ctpy_state *state, PyObject *fn, ctpy_block *block) {
+/* A function of "code", or of a copy that nothing was learned in yet. */
+static PyObject *make_function(PyObject *code, PyObject *names, int alone) {
+    PyObject *own = alone ? PyObject_CallMethod(code, "replace", NULL) : Py_NewRef(code);
+    PyObject *function = own != NULL ? PyFunction_New(own, names) : NULL;
+    Py_XDECREF(own);
+    return function;
+}
+
+int ctpy_block_prepare(ctpy_state *state, PyObject *fn, int alone, ctpy_block *block) {
     *block = (ctpy_block){NULL, NULL};
     if (!PyFunction_Check(fn)) return 0;
     PyObject *names = open_code(state) == 0 ? make_names() : NULL;
     if (names == NULL) return -1;
-    block->many = PyFunction_New(state->many, names);
-    block->one = PyFunction_New(state->one, names);
+    block->many = make_function(state->many, names, alone);
+    block->one = block->many != NULL ? make_function(state->one, names, alone) : NULL;
     Py_DECREF(names);
     if (block->many != NULL && block->one != NULL) return 0;
     ctpy_block_clear(block);
@@ -153,8 +163,8 @@ uint64_t ctpy_block_failed(const ctpy_state *state, PyObject *function) {
 
 #else /* a call from C is the quickest */
 
-int ctpy_block_prepare(ctpy_state *state, PyObject *fn, ctpy_block *block) {
-    (void)state, (void)fn;
+int ctpy_block_prepare(ctpy_state *state, PyObject *fn, int alone, ctpy_block *block) {
+    (void)state, (void)fn, (void)alone;
     *block = (ctpy_block){NULL, NULL};
     return 0;
 }

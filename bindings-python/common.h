@@ -54,7 +54,17 @@ typedef struct ctpy_state {
     PyObject *one;              /* code that makes one; likewise */
     int call_first;             /* where the first call stands in them, and */
     int call_step;              /* how far the next one is, in bytes */
+    PyObject *gc_callbacks;     /* the list gc.callbacks */
     PyObject *last_result;      /* of this interpreter, NULL before the first run */
+    PyObject *last_comparison;  /* likewise */
+    PyTypeObject *comparison_type;
+    PyTypeObject *usage_type; /* these belong to facts.c */
+    PyTypeObject *gc_time_type;
+    PyTypeObject *memory_type;
+    PyTypeObject *overhead_type;
+    PyTypeObject *ratio_type;
+    int overheads_known;
+    ct_overhead overheads[2]; /* see overheads.c */
     PyTypeObject *counter_type; /* these belong to counting.h */
     PyTypeObject *sample_type;
     PyTypeObject *counters_type;
@@ -86,16 +96,28 @@ static inline ctpy_state *ctpy_get_state(PyObject *module) { return (ctpy_state 
 typedef struct ctpy_call {
     PyObject *name;    /* str */
     PyObject *encoded; /* bytes: the name as UTF-8, lone surrogates as \udc80 */
-    int64_t n;
+    int64_t n;         /* CT_N_AUTOMATIC: None was given */
+    uint64_t budget_ns;
     PyObject *fn;
     int is_generator;
-    PyObject *file; /* NULL: sys.stdout when the run has ended */
+    int gc_time, memory, verbose;
+    PyObject *file;     /* NULL: sys.stdout when the run has ended */
+    PyObject *progress; /* NULL: nobody wants to know */
 } ctpy_call;
 
 /* The objects of "call" are owned: kwargs may be a dict of the caller, and what runs meanwhile (fn, an __index__, a
  * __repr__) may empty it. ctpy_call_clear drops them, also after a refusal. */
 int ctpy_parse_call(PyObject *args, PyObject *kwargs, ctpy_call *call);
 void ctpy_call_clear(ctpy_call *call);
+
+/* Whether calls of "fn" can be timed. "who" is what a refusal calls it. */
+int ctpy_check_fn(const char *who, PyObject *fn, int *is_generator);
+
+/* The name as the core takes it: bytes in UTF-8, lone surrogates as \udc80. */
+PyObject *ctpy_encode(PyObject *name);
+
+/* Seconds; NULL and None are 0: the default. */
+int ctpy_parse_budget(PyObject *value, uint64_t *budget_ns);
 int ctpy_parse_priority(PyObject *value, const char **level);
 int ctpy_parse_cpu(PyObject *value, int *cpu);
 
@@ -109,35 +131,15 @@ int ctpy_forgive(void);
 /* The co_flags of the code that a call of "fn" runs; 0 if it is not Python code; -1 for an exception. */
 int ctpy_code_flags(PyObject *fn);
 
-/* ---- run.c, loop.c ---- */
+/* ---- run.c, compare.c; what they share is in running.h ---- */
 
 PyObject *ctpy_time(PyObject *module, PyObject *args, PyObject *kwargs);
-
-/* Python functions that call "fn"; NULL where calls from C are quicker. */
-typedef struct ctpy_block {
-    PyObject *many; /* CTPY_BLOCK_CALLS times */
-    PyObject *one;  /* once */
-} ctpy_block;
-
-#define CTPY_BLOCK_CALLS 64
-
-/* Makes the calls of a run, by "block" unless it is empty. Returns 0, or -1 with the exception that ended it early. */
-int ctpy_loop(ctpy_state *state, ct_run *run, PyObject *fn, const ctpy_block *block);
+PyObject *ctpy_compare(PyObject *module, PyObject *args, PyObject *kwargs);
 
 /* ---- block.c ---- */
 
 /* Makes the empty function of ctpy_safe_point, when the module is made. Returns 0, or -1 with an exception. */
 int ctpy_block_open(ctpy_state *state);
-
-/* Passes the interpreter's safe point. Returns 0, or -1 with the exception that was raised there. */
-int ctpy_safe_point(ctpy_state *state);
-
-/* New functions for one run of "fn". Returns 0, or -1 with an exception and an empty block. */
-int ctpy_block_prepare(ctpy_state *state, PyObject *fn, ctpy_block *block);
-void ctpy_block_clear(ctpy_block *block);
-
-/* After "function" of a block has failed: how many calls it completed. Takes it out of the exception's traceback. */
-uint64_t ctpy_block_failed(const ctpy_state *state, PyObject *function);
 
 /* ---- print.c ---- */
 
@@ -148,8 +150,12 @@ typedef PyObject *(*ctpy_formatter)(const void *what, const ct_report_options *o
  * 0, or -1 with an exception. */
 int ctpy_write(PyObject *file, ctpy_formatter format, const void *what);
 
-/* Writes the report of "result" to "file". */
-int ctpy_print(const ct_result *result, PyObject *file);
+/* Writes the report of "result" to "file", unless its name is empty. */
+int ctpy_print(const ct_result *result, PyObject *file, int verbose);
+
+/* What a function of the core puts into a buffer, in the way of snprintf, as a new str. */
+typedef size_t (*ctpy_put)(const void *what, const void *options, char *buffer, size_t size);
+PyObject *ctpy_put_text(ctpy_put put, const void *what, const void *options);
 
 /* Whether report() and time() can write to "file"; sets TypeError and returns -1 if not. */
 int ctpy_check_file(PyObject *file);
@@ -160,9 +166,19 @@ PyObject *ctpy_format(const ct_result *result, const ct_report_options *options)
 /* ---- result.c: the type codetimer.Result ---- */
 
 extern PyType_Spec ctpy_result_spec;
+extern PyType_Spec ctpy_comparison_spec; /* comparison.c */
 
-/* A new Result that owns "result" (also on failure). */
-PyObject *ctpy_result_new(ctpy_state *state, PyObject *name, ct_result *result);
+/* A new Comparison of what "names" (a tuple of str) calls its candidates; it owns "comparison" (also on failure).
+ * "python": which of them are Python functions, one bit each. */
+PyObject *ctpy_comparison_new(ctpy_state *state, PyObject *names, ct_comparison *comparison, uint32_t python);
+ct_comparison *ctpy_comparison_get(PyObject *self);
+
+/* The table as a new str, of a ct_comparison; "options" may be NULL. */
+PyObject *ctpy_comparison_format(const void *comparison, const ct_report_options *options);
+
+/* A new Result that owns "result" (also on failure), unless it is part of "owner" (NULL: it is not). "is_python": its
+ * calls were made as those of a Python function. */
+PyObject *ctpy_result_new(ctpy_state *state, PyObject *name, ct_result *result, int is_python, PyObject *owner);
 const ct_result *ctpy_result_get(PyObject *self);
 
 /* ---- environment.c: the type codetimer.Environment ---- */
@@ -176,6 +192,18 @@ int ctpy_info_add_types(PyObject *module, ctpy_state *state);
 PyObject *ctpy_clock_new(ctpy_state *state, const ct_clock *clock);
 PyObject *ctpy_cycles_new(ctpy_state *state, const ct_cycles *cycles);
 PyObject *ctpy_priority_new(ctpy_state *state, const ct_priority *priority);
+
+/* ---- facts.c: more of them, which results have ---- */
+
+int ctpy_facts_add_types(PyObject *module, ctpy_state *state);
+PyObject *ctpy_usage_new(ctpy_state *state, const ct_usage *usage);
+PyObject *ctpy_gc_time_new(ctpy_state *state, const ct_gc_time *gc_time);
+PyObject *ctpy_memory_new(ctpy_state *state, const ct_memory *memory);
+PyObject *ctpy_overhead_new(ctpy_state *state, const ct_overhead *overhead);
+PyObject *ctpy_ratio_new(ctpy_state *state, const ct_ratio *ratio);
+
+/* "value" (given away) as JSON knows it: tuples as lists, named tuples as dicts, and so on inside. */
+PyObject *ctpy_plain(PyObject *value);
 
 /* Adds a type of named tuples to the module; all its fields are in the sequence. */
 int ctpy_add_fields_type(PyObject *module, PyStructSequence_Desc *description, PyTypeObject **type);

@@ -15,6 +15,7 @@
  * before the others' patience ends (5 ms) starts their waiting anew, so that they might never ask.
  */
 #include "breaker.h"
+#include "running.h"
 
 /* Calls between two questions whether the chunk is due, while nobody wants anything. Each reads the clock: 0.1 ns a
  * call. */
@@ -23,8 +24,7 @@
 typedef struct call_loop {
     ctpy_state *state;
     ct_run *run;
-    PyObject *fn;
-    const ctpy_block *block;
+    const ctpy_body *body;
     vectorcallfunc call;
     PyThreadState *thread;
     int failed; /* an exception is set */
@@ -68,7 +68,7 @@ static void report_broken_callable(PyObject *fn, PyObject *result) {
 
 /* Up to "k" calls, fewer after an exception or when somebody wants something. Returns the calls completed. */
 static uint64_t call_each(call_loop *loop, uint64_t k) {
-    PyObject *const fn = loop->fn;
+    PyObject *const fn = loop->body->fn;
     const vectorcallfunc call = loop->call;
     PyThreadState *const thread = loop->thread;
     uint64_t made = 0;
@@ -88,7 +88,7 @@ static uint64_t call_each(call_loop *loop, uint64_t k) {
 
 /* By "function" of a block, which makes "k" calls. */
 static uint64_t call_by(call_loop *loop, PyObject *function, uint64_t k) {
-    PyObject *done = PyObject_CallOneArg(function, loop->fn);
+    PyObject *done = PyObject_CallOneArg(function, loop->body->fn);
     Py_XDECREF(done);
     if (done != NULL) return k;
     loop->failed = 1;
@@ -98,7 +98,7 @@ static uint64_t call_by(call_loop *loop, PyObject *function, uint64_t k) {
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 static uint64_t call_some(call_loop *loop, uint64_t k) {
-    const ctpy_block *block = loop->block;
+    const ctpy_block *block = &loop->body->block;
     if (block->one == NULL) return call_each(loop, least(k, ASK_EVERY));
     if (k < CTPY_BLOCK_CALLS) return call_by(loop, block->one, 1);
     return call_by(loop, block->many, CTPY_BLOCK_CALLS);
@@ -127,21 +127,48 @@ static uint64_t call_chunk(call_loop *loop, uint64_t k) {
 
 /* Between two chunks. */
 static void let_others_in(call_loop *loop, int pause) {
-    if (pause && PyFunction_Check(loop->fn)) {
-        Py_BEGIN_ALLOW_THREADS;
-        Py_END_ALLOW_THREADS;
-    }
+    if (pause) ctpy_offer_gil(loop->body->fn);
     if (ctpy_is_wanted(loop->thread)) loop->failed = ctpy_safe_point(loop->state) < 0;
 }
 
-int ctpy_loop(ctpy_state *state, ct_run *run, PyObject *fn, const ctpy_block *block) {
-    const vectorcallfunc call = PyVectorcall_Function(fn);
-    call_loop loop = {state, run, fn, block, call != NULL ? call : call_without_vectorcall, PyThreadState_Get(), 0};
+void ctpy_offer_gil(PyObject *fn) {
+    if (!PyFunction_Check(fn)) return;
+    Py_BEGIN_ALLOW_THREADS;
+    Py_END_ALLOW_THREADS;
+}
+
+static void make_chunk(call_loop *loop, uint64_t k) {
+    const uint64_t made = call_chunk(loop, k);
+    const int pause = ct_time_done(loop->run, made);
+    if (!loop->failed) let_others_in(loop, pause);
+    if (!loop->failed && pause && loop->body->progress != NULL)
+        loop->failed = ctpy_progress_tell(loop->body->progress, ct_time_progress(loop->run)) < 0;
+}
+
+int ctpy_loop(ctpy_state *state, ct_run *run, const ctpy_body *body) {
+    const vectorcallfunc call = PyVectorcall_Function(body->fn);
+    call_loop loop = {state, run, body, call != NULL ? call : call_without_vectorcall, PyThreadState_Get(), 0};
     uint64_t k;
-    while (!loop.failed && ct_time_next(run, &k)) {
-        const uint64_t made = call_chunk(&loop, k);
-        const int pause = ct_time_done(run, made);
-        if (!loop.failed) let_others_in(&loop, pause);
+    int what;
+    while (!loop.failed && (what = ct_time_next(run, &k)) != 0) {
+        if (what == CT_WARM) {
+            loop.failed = body->gc != NULL && ctpy_gc_begin(body->gc) < 0;
+        } else {
+            make_chunk(&loop, k);
+        }
     }
     return loop.failed ? -1 : 0;
+}
+
+/* ---- progress ---- */
+
+static const uint64_t tell_every_ns = 100000000;
+
+int ctpy_progress_tell(ctpy_progress *progress, double part) {
+    const uint64_t now_ns = ct_now_ns();
+    if (progress->callback == NULL || now_ns < progress->next_ns) return 0;
+    progress->next_ns = now_ns + tell_every_ns;
+    PyObject *told = PyObject_CallFunction(progress->callback, "d", part);
+    Py_XDECREF(told);
+    return told != NULL ? 0 : -1;
 }

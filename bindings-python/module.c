@@ -12,13 +12,21 @@
 #include "underway.h"
 
 PyDoc_STRVAR(time_doc,
-             "time($module, /, name, n, fn, *, file=None)\n--\n\n"
-             "Call fn() exactly n times, print a report, and return the Result.\n\n"
+             "time($module, /, name, n=None, fn=None, *, file=None, budget=None, gc_time=False, memory=False, "
+             "verbose=False)\n--\n\n"
+             "Call fn() exactly n times, or as often as fits, print a report, and return the Result.\n\n"
              "name: str, the title of the report; empty: nothing is printed.\n"
-             "n: int, 0 to 2**63 - 1 (anything with __index__; no bool, float or str).\n"
+             "n: int, 0 to 2**63 - 1 (anything with __index__; no bool, float or str); None: as many calls as fit\n"
+             "    into the budget, after some to warm up, which are not in the result.\n"
              "fn: a callable without arguments; what it returns is dropped. Async functions are refused; of a\n"
              "    generator function only the creation of its generators is timed, and a note says so.\n"
-             "file: an object with write(str); None: sys.stdout as it is when the run has ended.\n\n"
+             "file: an object with write(str); None: sys.stdout as it is when the run has ended.\n"
+             "budget: seconds for n=None, above 0; None: 0.2. A first call that takes longer is the result.\n"
+             "gc_time: also measure the pauses of the collector, by an entry in gc.callbacks that is there only\n"
+             "    during the run. Each collection of this interpreter, also of other threads, costs 0.3 us more.\n"
+             "memory: count in a pass of its own, after the run, what up to 100 further calls ask of Python's\n"
+             "    allocators; where that is not possible (while tracemalloc traces) the result says why.\n"
+             "verbose: print the spread, what the system did, and the cost of an empty call as well.\n\n"
              "A full garbage collection precedes the run; during it the collector is left as it is and its\n"
              "collections are counted. Times are in nanoseconds.\n\n"
              "An exception that fn raises, or Ctrl-C, ends the run: the partial report is printed, last_result()\n"
@@ -26,6 +34,24 @@ PyDoc_STRVAR(time_doc,
              "Raises TypeError or ValueError for wrong arguments, before anything runs, and whatever writing the\n"
              "report raises, after last_result() has been set.\n"
              "Any thread may time; other threads go on running meanwhile, and fn may call time itself.");
+
+PyDoc_STRVAR(compare_doc,
+             "compare($module, /, candidates, *, baseline=None, budget=None, file=None, gc_time=False, memory=False, "
+             "verbose=False)\n--\n\n"
+             "Find out which of several functions is faster, print a table, and return the Comparison.\n\n"
+             "candidates: a dict {name: function} of 2 to 32; functions as time takes them. They are called in\n"
+             "    turns, all in each round, so that what changes on the machine falls on all alike.\n"
+             "baseline: the name of the one that the others are compared with; None: the first. It takes part once\n"
+             "    more as its own twin: what the twin seems to differ is what this machine cannot resolve now.\n"
+             "budget: seconds all in all, above 0; None: 0.25 for each candidate.\n"
+             "file, gc_time, memory, verbose: as for time.\n\n"
+             "An exception that a candidate raises, or Ctrl-C, ends the comparison: the partial table is printed,\n"
+             "last_comparison() holds the partial Comparison, and the exception goes on unchanged.\n"
+             "Raises TypeError or ValueError for wrong arguments, before anything runs.");
+
+PyDoc_STRVAR(last_comparison_doc, "last_comparison($module, /)\n--\n\n"
+                                  "The Comparison that ended last in this interpreter, also one that an exception\n"
+                                  "ended early. None before the first.");
 
 PyDoc_STRVAR(initialize_doc,
              "initialize($module, /, priority='high', cpu=None)\n--\n\n"
@@ -154,6 +180,12 @@ static PyObject *get_last_result(PyObject *module, PyObject *ignored) {
     return Py_NewRef(last != NULL ? last : Py_None);
 }
 
+static PyObject *get_last_comparison(PyObject *module, PyObject *ignored) {
+    (void)ignored;
+    PyObject *last = ctpy_get_state(module)->last_comparison;
+    return Py_NewRef(last != NULL ? last : Py_None);
+}
+
 static PyObject *get_clock_info(PyObject *module, PyObject *ignored) {
     (void)ignored;
     ct_clock clock;
@@ -189,8 +221,10 @@ static PyMethodDef functions[] = {
     {"_member", ctpy_member, METH_O, NULL},
     {"_and_then", ctpy_and_then, METH_VARARGS, NULL},
     {"time", CTPY_WITH_KEYWORDS(ctpy_time), METH_VARARGS | METH_KEYWORDS, time_doc},
+    {"compare", CTPY_WITH_KEYWORDS(ctpy_compare), METH_VARARGS | METH_KEYWORDS, compare_doc},
     {"initialize", CTPY_WITH_KEYWORDS(ctpy_initialize), METH_VARARGS | METH_KEYWORDS, initialize_doc},
     {"last_result", get_last_result, METH_NOARGS, last_result_doc},
+    {"last_comparison", get_last_comparison, METH_NOARGS, last_comparison_doc},
     {"clock_info", get_clock_info, METH_NOARGS, clock_info_doc},
     {"thread_cycles", get_thread_cycles, METH_NOARGS, thread_cycles_doc},
     {"now_ns", get_now_ns, METH_NOARGS, now_ns_doc},
@@ -239,8 +273,11 @@ static int keep_gc_functions(ctpy_state *state) {
     if (gc == NULL) return -1;
     state->gc_collect = PyObject_GetAttrString(gc, "collect");
     state->gc_get_stats = PyObject_GetAttrString(gc, "get_stats");
+    state->gc_callbacks = PyObject_GetAttrString(gc, "callbacks");
     Py_DECREF(gc);
-    return state->gc_collect != NULL && state->gc_get_stats != NULL ? 0 : -1;
+    if (state->gc_callbacks != NULL && !PyList_Check(state->gc_callbacks))
+        PyErr_SetString(PyExc_ImportError, "codetimer: gc.callbacks is not the list that it should be");
+    return PyErr_Occurred() ? -1 : 0;
 }
 
 static int exec_module(PyObject *module) {
@@ -248,7 +285,8 @@ static int exec_module(PyObject *module) {
     if (keep_gc_functions(state) < 0 || ctpy_block_open(state) < 0) return -1;
     if (add_type(module, &ctpy_result_spec, &state->result_type) < 0) return -1;
     if (add_type(module, &ctpy_environment_spec, &state->environment_type) < 0) return -1;
-    if (ctpy_info_add_types(module, state) < 0) return -1;
+    if (add_type(module, &ctpy_comparison_spec, &state->comparison_type) < 0) return -1;
+    if (ctpy_info_add_types(module, state) < 0 || ctpy_facts_add_types(module, state) < 0) return -1;
     if (add_type(module, &ctpy_counter_spec, &state->counter_type) < 0) return -1;
     if (add_type(module, &ctpy_sample_spec, &state->sample_type) < 0) return -1;
     if (add_type(module, &ctpy_counters_spec, &state->counters_type) < 0) return -1;
@@ -273,7 +311,15 @@ static int traverse_module(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(state->safe_point);
     Py_VISIT(state->many);
     Py_VISIT(state->one);
+    Py_VISIT(state->gc_callbacks);
     Py_VISIT(state->last_result);
+    Py_VISIT(state->last_comparison);
+    Py_VISIT(state->comparison_type);
+    Py_VISIT(state->usage_type);
+    Py_VISIT(state->gc_time_type);
+    Py_VISIT(state->memory_type);
+    Py_VISIT(state->overhead_type);
+    Py_VISIT(state->ratio_type);
     Py_VISIT(state->counter_type);
     Py_VISIT(state->sample_type);
     Py_VISIT(state->counters_type);
@@ -304,7 +350,15 @@ static int clear_module(PyObject *module) {
     Py_CLEAR(state->safe_point);
     Py_CLEAR(state->many);
     Py_CLEAR(state->one);
+    Py_CLEAR(state->gc_callbacks);
     Py_CLEAR(state->last_result);
+    Py_CLEAR(state->last_comparison);
+    Py_CLEAR(state->comparison_type);
+    Py_CLEAR(state->usage_type);
+    Py_CLEAR(state->gc_time_type);
+    Py_CLEAR(state->memory_type);
+    Py_CLEAR(state->overhead_type);
+    Py_CLEAR(state->ratio_type);
     Py_CLEAR(state->counter_type);
     Py_CLEAR(state->sample_type);
     Py_CLEAR(state->counters_type);

@@ -15,14 +15,22 @@ PyObject *ctpy_text(const char *text) {
     return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
 }
 
-PyObject *ctpy_format(const ct_result *result, const ct_report_options *options) {
-    size_t length = ct_report_format(result, options, NULL, 0);
+PyObject *ctpy_put_text(ctpy_put put, const void *what, const void *options) {
+    size_t length = put(what, options, NULL, 0);
     char *buffer = PyMem_Malloc(length + 1);
     if (buffer == NULL) return PyErr_NoMemory();
-    (void)ct_report_format(result, options, buffer, length + 1);
+    (void)put(what, options, buffer, length + 1);
     PyObject *text = PyUnicode_DecodeUTF8(buffer, (Py_ssize_t)length, "replace");
     PyMem_Free(buffer);
     return text;
+}
+
+static size_t put_result(const void *result, const void *options, char *buffer, size_t size) {
+    return ct_report_format(result, options, buffer, size);
+}
+
+PyObject *ctpy_format(const ct_result *result, const ct_report_options *options) {
+    return ctpy_put_text(put_result, result, options);
 }
 
 /* An attribute that a stream may lack or fail to give: NULL without an exception then. */
@@ -121,6 +129,12 @@ static PyObject *format_result(const void *result, const ct_report_options *opti
     return ctpy_format(result, options);
 }
 
-int ctpy_print(const ct_result *result, PyObject *file) {
-    return result->name_length == 0 ? 0 : ctpy_write(file, format_result, result);
+static PyObject *format_verbose(const void *result, const ct_report_options *options) {
+    ct_report_options verbose = *options;
+    verbose.verbose = 1;
+    return ctpy_format(result, &verbose);
+}
+
+int ctpy_print(const ct_result *result, PyObject *file, int verbose) {
+    return result->name_length == 0 ? 0 : ctpy_write(file, verbose ? format_verbose : format_result, result);
 }

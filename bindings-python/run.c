@@ -7,138 +7,132 @@
  * exception that ends a run is put aside while the result is made and printed, and comes out as the object it was; no
  * failure on the way takes its place. A run that has begun has a result, also if Ctrl-C comes before its first call.
  */
-#include "common.h"
+#include "allocations.h"
+#include "running.h"
 
-/* What the collector has done so far, and whether it is on. */
-typedef struct gc_reading {
-    int enabled;
-    size_t generations;
-    uint64_t collections[CT_GC_GENERATIONS_MAX];
-} gc_reading;
+typedef struct timed_run {
+    ctpy_state *state;
+    const ctpy_call *call;
+    ct_run *run;
+    ctpy_body body;
+    ctpy_gc gc;
+    ctpy_progress progress;
+    ct_overhead overheads[CTPY_OVERHEADS];
+    size_t overheads_count;
+} timed_run;
 
-static const char *const gc_labels[CT_GC_GENERATIONS_MAX] = {"Gen 0", "Gen 1", "Gen 2", "Gen 3"};
+/* ---- what the host knows ---- */
 
-/* An exception put aside. */
-typedef struct pending {
-    PyObject *type, *value, *traceback;
-} pending;
-
-/* ---- garbage collector ---- */
-
-static int read_collections(PyObject *stats, gc_reading *reading) {
-    if (!PyList_Check(stats)) return -1;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(stats) && i < CT_GC_GENERATIONS_MAX; i++) {
-        PyObject *generation = PyList_GET_ITEM(stats, i);
-        PyObject *count = PyDict_Check(generation) ? PyDict_GetItemString(generation, "collections") : NULL;
-        if (count == NULL) return -1;
-        reading->collections[i] = PyLong_AsUnsignedLongLong(count);
-        if (PyErr_Occurred()) return -1;
-        reading->generations++;
-    }
-    return 0;
-}
-
-/* The collector is off for the moment of the reading: the dicts that get_stats makes must not set off a collection. */
-static int read_gc(ctpy_state *state, gc_reading *reading) {
-    *reading = (gc_reading){0};
-    reading->enabled = PyGC_Disable();
-    PyObject *stats = PyObject_CallNoArgs(state->gc_get_stats);
-    int read = stats != NULL ? read_collections(stats, reading) : -1;
-    Py_XDECREF(stats);
-    if (reading->enabled) PyGC_Enable();
-    return read;
-}
-
-/* Collects, and passes a safe point: a collection that was due before (since 3.12 they wait for one) is not the run's.
- */
-static int collect(ctpy_state *state) {
-    PyObject *found = PyObject_CallNoArgs(state->gc_collect);
-    Py_XDECREF(found);
-    return found != NULL ? PyErr_CheckSignals() : -1;
-}
-
-static void note_gc(ct_run *run, const gc_reading *before, const gc_reading *after) {
+static void note_gc(ct_run *run, const ctpy_collections *before, const ctpy_collections *after) {
     if (before->enabled && !after->enabled) ct_time_note(run, "the garbage collector was switched off during the run");
     if (!before->enabled && after->enabled) ct_time_note(run, "the garbage collector was switched on during the run");
 }
 
-/* ---- what ended the run ---- */
-
-/* A word for the exception: "interrupted" for Ctrl-C, else the name of its type. *kept holds the text. */
-static const char *describe_pending(const pending *raised, PyObject **kept) {
-    if (raised->type == NULL) return NULL;
-    if (PyErr_GivenExceptionMatches(raised->type, PyExc_KeyboardInterrupt)) return "interrupted";
-    *kept = PyObject_GetAttrString(raised->type, "__name__");
-    const char *word = *kept != NULL && PyUnicode_Check(*kept) ? PyUnicode_AsUTF8(*kept) : NULL;
-    if (word == NULL) PyErr_Clear();
-    return word != NULL ? word : "error";
-}
-
-static PyObject *report_status(int status) {
-    if (status == CT_ENOMEM) return PyErr_NoMemory();
-    return PyErr_Format(PyExc_SystemError, "codetimer: %s (%s)", ct_status_text(status), ct_status_name(status));
-}
-
-/* Ends the run and makes the Result, whatever ended it. "before" is NULL where it came to no call. */
-static PyObject *finish_run(ctpy_state *state, const ctpy_call *call, ct_run *run, const gc_reading *before,
-                            const pending *raised) {
-    gc_reading after;
-    if (read_gc(state, &after) < 0) {
+/* Takes the counts after the run. Where it came to no call, those before it are the same. */
+static void read_after(timed_run *timed, ctpy_collections *after) {
+    if (ctpy_collections_read(timed->state, after) < 0) {
         PyErr_Clear();
-        after.generations = 0;
-        ct_time_note(run, "collections are unknown: gc.get_stats failed after the run");
+        ct_time_note(timed->run, "collections are unknown: gc.get_stats failed after the run");
     }
-    if (before == NULL) before = &after;
-    note_gc(run, before, &after);
-    PyObject *kept = NULL;
-    const size_t generations = before->generations < after.generations ? before->generations : after.generations;
-    const ct_time_finish finish = {.size = sizeof finish,
-                                   .interrupted = describe_pending(raised, &kept),
-                                   .gc_generations = generations,
-                                   .gc_labels = gc_labels,
-                                   .gc_before = before->collections,
-                                   .gc_after = after.collections};
-    ct_result *result;
-    int status = ct_time_end(run, &finish, &result);
-    Py_XDECREF(kept);
-    return status == CT_OK ? ctpy_result_new(state, call->name, result) : report_status(status);
+    if (!timed->gc.known) timed->gc.before = *after;
+    note_gc(timed->run, &timed->gc.before, after);
+}
+
+/* Whether the pauses are known. */
+static int end_pauses(timed_run *timed) {
+    if (timed->gc.pauses == NULL) return 0;
+    const int whole = ctpy_pauses_end(timed->state, timed->gc.pauses);
+    timed->gc.pauses = NULL;
+    if (!whole) ct_time_note(timed->run, "GC time is unknown: gc.callbacks was emptied during the run");
+    return whole;
+}
+
+static int end_run(timed_run *timed, const char *interrupted, ct_result **result) {
+    ctpy_collections after;
+    const int pauses_known = end_pauses(timed);
+    read_after(timed, &after);
+    const ctpy_collections *before = &timed->gc.before;
+    const ct_time_finish finish = {
+        .size = sizeof finish,
+        .interrupted = interrupted,
+        .gc_generations = before->generations < after.generations ? before->generations : after.generations,
+        .gc_labels = ctpy_gc_labels,
+        .gc_before = before->counts,
+        .gc_after = after.counts,
+        .gc_time = pauses_known ? &timed->gc.time : NULL,
+        .overheads_count = timed->overheads_count,
+        .overheads = timed->overheads};
+    return ct_time_end(timed->run, &finish, result);
+}
+
+/* ---- the end ---- */
+
+/* Only after a whole run: a body that has failed would fail again. */
+static void count_memory(const timed_run *timed, ct_result *result, ctpy_pending *raised) {
+    ct_memory memory = {.reason = "the run did not come to its end"};
+    if (!timed->call->memory) return;
+    if (raised->type == NULL) {
+        const double per_call_ns = result->per_call_known ? result->per_call_ns : 0;
+        const uint64_t calls = result->calls > 0 ? ctpy_allocation_calls(per_call_ns) : 0;
+        if (ctpy_count_allocations(timed->body.fn, calls, &memory) < 0) ctpy_pending_add(raised);
+    }
+    (void)ct_result_set_memory(result, &memory);
+}
+
+static PyObject *keep_result(const timed_run *timed, ct_result *made) {
+    const int is_python = PyFunction_Check(timed->body.fn);
+    PyObject *result = ctpy_result_new(timed->state, timed->call->name, made, is_python, NULL);
+    if (result != NULL) Py_XSETREF(timed->state->last_result, Py_NewRef(result));
+    return result;
+}
+
+/* Everything after the last call: the result is kept before it is printed, so that a failure to print loses nothing. */
+static PyObject *conclude(timed_run *timed) {
+    ctpy_pending raised;
+    ct_result *made;
+    ctpy_pending_take(&raised);
+    int status = end_run(timed, raised.word, &made);
+    if (status != CT_OK) return ctpy_pending_raise(&raised, ctpy_report_status(status));
+    count_memory(timed, made, &raised);
+    PyObject *result = keep_result(timed, made);
+    if (result != NULL && ctpy_print(ctpy_result_get(result), timed->call->file, timed->call->verbose) < 0)
+        Py_CLEAR(result);
+    return ctpy_pending_raise(&raised, result);
 }
 
 /* ---- the run ---- */
 
-/* Everything after the last call: the result is kept before it is printed, so that a failure to print loses nothing. */
-static PyObject *conclude(ctpy_state *state, const ctpy_call *call, ct_run *run, const gc_reading *before) {
-    pending raised;
-    PyErr_Fetch(&raised.type, &raised.value, &raised.traceback);
-    PyObject *result = finish_run(state, call, run, before, &raised);
-    if (result != NULL) {
-        Py_XSETREF(state->last_result, Py_NewRef(result));
-        if (ctpy_print(ctpy_result_get(result), call->file) < 0) Py_CLEAR(result);
-    }
-    if (raised.type == NULL) return result;
-    PyErr_Restore(raised.type, raised.value, raised.traceback);
-    Py_XDECREF(result);
-    return NULL;
+static int begin_run(timed_run *timed) {
+    const ctpy_call *call = timed->call;
+    const ct_time_options options = {.size = sizeof options,
+                                     .name_length = (size_t)PyBytes_GET_SIZE(call->encoded),
+                                     .budget_ns = call->budget_ns};
+    int status = ct_time_begin(PyBytes_AS_STRING(call->encoded), call->n, &options, &timed->run);
+    if (status != CT_OK) (void)ctpy_report_status(status);
+    if (status == CT_OK && call->is_generator)
+        ct_time_note(timed->run, "fn is a generator function: only the creation of its generators was timed");
+    return status == CT_OK ? 0 : -1;
 }
 
-static PyObject *run_block(ctpy_state *state, const ctpy_call *call, const ctpy_block *block) {
-    const ct_time_options options = {.size = sizeof options, .name_length = (size_t)PyBytes_GET_SIZE(call->encoded)};
-    ct_run *run;
-    int status = ct_time_begin(PyBytes_AS_STRING(call->encoded), call->n, &options, &run);
-    if (status != CT_OK) return report_status(status);
-    if (call->is_generator)
-        ct_time_note(run, "fn is a generator function: only the creation of its generators was timed");
-    gc_reading before;
-    const int ready = collect(state) == 0 && read_gc(state, &before) == 0;
-    if (ready) (void)ctpy_loop(state, run, call->fn, block);
-    return conclude(state, call, run, ready ? &before : NULL); /* the exception of either is still set */
+static PyObject *make_run(timed_run *timed) {
+    if (timed->call->gc_time && (timed->gc.pauses = ctpy_pauses_begin(timed->state)) == NULL) return NULL;
+    if (begin_run(timed) < 0) {
+        (void)ctpy_pauses_end(timed->state, timed->gc.pauses);
+        return NULL;
+    }
+    if (ctpy_gc_begin(&timed->gc) == 0) (void)ctpy_loop(timed->state, timed->run, &timed->body);
+    return conclude(timed); /* the exception of either is still set */
 }
 
 static PyObject *run_call(ctpy_state *state, const ctpy_call *call) {
-    ctpy_block block;
-    if (ctpy_block_prepare(state, call->fn, &block) < 0) return NULL;
-    PyObject *result = run_block(state, call, &block);
-    ctpy_block_clear(&block);
+    timed_run timed = {.state = state, .call = call, .gc.state = state, .progress.callback = call->progress};
+    const int wanted = call->n == CT_N_AUTOMATIC || call->verbose;
+    if (wanted && ctpy_overheads(state, PyFunction_Check(call->fn), timed.overheads, &timed.overheads_count) < 0)
+        return NULL;
+    timed.body = (ctpy_body){.fn = call->fn, .gc = &timed.gc, .progress = &timed.progress};
+    if (ctpy_block_prepare(state, call->fn, 0, &timed.body.block) < 0) return NULL;
+    PyObject *result = make_run(&timed);
+    ctpy_block_clear(&timed.body.block);
     return result;
 }
 

@@ -15,72 +15,14 @@ _T = TypeVar("_T")
 _OnChange = TypeVar("_OnChange", bound=Callable[["Settings"], object])
 
 _CyclesKind: TypeAlias = Literal["core", "reference", "none"]
+_Seconds: TypeAlias = SupportsFloat | SupportsIndex
 _Level: TypeAlias = Literal["high", "highest", "realtime"]
 
 class _Writer(Protocol):
     def write(self, text: str, /) -> object: ...
 
-@final
-class ClockInfo(structseq[Any], tuple[str, float, float, float | None, str]):
-    __match_args__: Final = ("source", "resolution_ns", "read_cost_ns", "frequency_hz", "reason")
-    @property
-    def source(self) -> str: ...
-    @property
-    def resolution_ns(self) -> float: ...
-    @property
-    def read_cost_ns(self) -> float: ...
-    @property
-    def frequency_hz(self) -> float | None: ...
-    @property
-    def reason(self) -> str: ...
-
-@final
-class ThreadCycles(structseq[Any], tuple[int | None, str, str, str]):
-    __match_args__: Final = ("value", "kind", "source", "reason")
-    @property
-    def value(self) -> int | None: ...
-    @property
-    def kind(self) -> _CyclesKind: ...
-    @property
-    def source(self) -> str: ...
-    @property
-    def reason(self) -> str: ...
-
-@final
-class Priority(structseq[Any], tuple[str | None, str, int | None, str, bool, str, str, str, str]):
-    __match_args__: Final = (
-        "requested", "status", "cpu", "cpu_status", "restored",
-        "previous", "effective", "scope", "reason",
-    )  # fmt: skip
-    @property
-    def requested(self) -> _Level | None: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def cpu(self) -> int | None: ...
-    @property
-    def cpu_status(self) -> str: ...
-    @property
-    def restored(self) -> bool: ...
-    @property
-    def previous(self) -> str: ...
-    @property
-    def effective(self) -> str: ...
-    @property
-    def scope(self) -> str: ...
-    @property
-    def reason(self) -> str: ...
-
-@final
-class Environment:
-    @property
-    def priority(self) -> Priority: ...
-    @property
-    def clock(self) -> ClockInfo: ...
-    @property
-    def cycles(self) -> ThreadCycles: ...
-    def restore(self) -> bool: ...
-    def __enter__(self) -> Environment: ...
+# What ends a with statement.
+class _Exit:
     def __exit__(
         self,
         exc_type: type[BaseException] | None = None,
@@ -90,89 +32,187 @@ class Environment:
     ) -> None: ...
 
 @final
+class ClockInfo(structseq[Any], tuple[str, float, float, float | None, str]):
+    __match_args__: Final = ("source", "resolution_ns", "read_cost_ns", "frequency_hz", "reason")
+    source: Final[str]
+    resolution_ns: Final[float]
+    read_cost_ns: Final[float]
+    frequency_hz: Final[float | None]
+    reason: Final[str]
+
+@final
+class ThreadCycles(structseq[Any], tuple[int | None, str, str, str]):
+    __match_args__: Final = ("value", "kind", "source", "reason")
+    value: Final[int | None]
+    kind: Final[_CyclesKind]
+    source: Final[str]
+    reason: Final[str]
+
+@final
+class Priority(structseq[Any], tuple[str | None, str, int | None, str, bool, str, str, str, str]):
+    __match_args__: Final = (
+        "requested", "status", "cpu", "cpu_status", "restored", "previous", "effective", "scope", "reason",
+    )  # fmt: skip
+    requested: Final[_Level | None]
+    status: Final[str]
+    cpu: Final[int | None]
+    cpu_status: Final[str]
+    restored: Final[bool]
+    previous: Final[str]
+    effective: Final[str]
+    scope: Final[str]
+    reason: Final[str]
+
+@final
+class Environment(_Exit):
+    priority: Final[Priority]
+    clock: Final[ClockInfo]
+    cycles: Final[ThreadCycles]
+    def restore(self) -> bool: ...
+    def __enter__(self) -> Environment: ...
+
+@final
+class Usage(structseq[Any], tuple[int | None, int | None, int | None, int | None, int | None, int | None, str]):
+    __match_args__: Final = (
+        "cpu_ns", "switches", "preemptions", "minor_faults", "major_faults", "migrations", "reason",
+    )  # fmt: skip
+    cpu_ns: Final[int | None]
+    switches: Final[int | None]
+    preemptions: Final[int | None]
+    minor_faults: Final[int | None]
+    major_faults: Final[int | None]
+    migrations: Final[int | None]
+    reason: Final[str]
+
+@final
+class GCTime(structseq[Any], tuple[int, int, int]):
+    __match_args__: Final = ("pauses", "total_ns", "longest_ns")
+    pauses: Final[int]
+    total_ns: Final[int]
+    longest_ns: Final[int]
+
+@final
+class Memory(structseq[Any], tuple[int, int | None, int | None, int | None, int | None, int | None, str | None]):
+    __match_args__: Final = (
+        "calls", "allocations", "reallocations", "frees", "allocated_bytes", "peak_bytes", "reason",
+    )  # fmt: skip
+    calls: Final[int]
+    allocations: Final[int | None]
+    reallocations: Final[int | None]
+    frees: Final[int | None]
+    allocated_bytes: Final[int | None]
+    peak_bytes: Final[int | None]
+    reason: Final[str | None]
+
+@final
+class Overhead(structseq[Any], tuple[str, float, float]):
+    __match_args__: Final = ("label", "low_ns", "high_ns")
+    label: Final[str]
+    low_ns: Final[float]
+    high_ns: Final[float]
+
+@final
+class Ratio(
+    structseq[Any], tuple[float | None, float | None, float | None, float | None, bool, float | None, str | None]
+):
+    __match_args__: Final = ("ratio", "low", "high", "confidence", "different", "resolved", "reason")
+    ratio: Final[float | None]
+    low: Final[float | None]
+    high: Final[float | None]
+    confidence: Final[float | None]
+    different: Final[bool]
+    resolved: Final[float | None]
+    reason: Final[str | None]
+
+@final
 class Result:
-    @property
-    def name(self) -> str: ...
-    @property
-    def n(self) -> int: ...
-    @property
-    def calls(self) -> int: ...
-    @property
-    def elapsed_ns(self) -> int: ...
-    @property
-    def per_call_ns(self) -> float | None: ...
-    @property
-    def batches_ns(self) -> tuple[int, ...]: ...
-    @property
-    def batches_calls(self) -> tuple[int, ...]: ...
-    @property
-    def cycles(self) -> int | None: ...
-    @property
-    def cycles_kind(self) -> _CyclesKind: ...
-    @property
-    def cycles_source(self) -> str: ...
-    @property
-    def cycles_reason(self) -> str: ...
-    @property
-    def gc_collections(self) -> tuple[int, ...]: ...
-    @property
-    def gc_labels(self) -> tuple[str, ...]: ...
-    @property
-    def interrupted(self) -> str | None: ...
-    @property
-    def notes(self) -> tuple[str, ...]: ...
-    @property
-    def priority(self) -> str: ...
-    @property
-    def clock(self) -> str: ...
+    name: Final[str]
+    n: Final[int]
+    calls: Final[int]
+    elapsed_ns: Final[int]
+    automatic: Final[bool]
+    budget_ns: Final[int | None]
+    warmup_calls: Final[int]
+    warmup_ns: Final[int]
+    per_call_ns: Final[float | None]
+    interval_low_ns: Final[float | None]
+    interval_high_ns: Final[float | None]
+    min_ns: Final[float | None]
+    q1_ns: Final[float | None]
+    q3_ns: Final[float | None]
+    max_ns: Final[float | None]
+    mad_ns: Final[float | None]
+    outliers_mild: Final[int | None]
+    outliers_severe: Final[int | None]
+    net_low_ns: Final[float | None]
+    net_high_ns: Final[float | None]
+    overheads: Final[tuple[Overhead, ...]]
+    batches_ns: Final[tuple[int, ...]]
+    batches_calls: Final[tuple[int, ...]]
+    cycles: Final[int | None]
+    cycles_kind: Final[_CyclesKind]
+    cycles_source: Final[str]
+    cycles_reason: Final[str]
+    usage: Final[Usage]
+    gc_collections: Final[tuple[int, ...]]
+    gc_labels: Final[tuple[str, ...]]
+    gc_time: Final[GCTime | None]
+    memory: Final[Memory | None]
+    interrupted: Final[str | None]
+    notes: Final[tuple[str, ...]]
+    priority: Final[str]
+    clock: Final[str]
+    resolution_ns: Final[float | None]
+    def to_dict(self) -> dict[str, Any]: ...
+    def to_json(self) -> str: ...
+
+@final
+class Comparison:
+    baseline: Final[str]
+    results: Final[dict[str, Result]]
+    ratios: Final[dict[str, Ratio]]
+    twin: Final[Ratio]
+    resolution: Final[float | None]
+    verdict: Final[str]
+    rounds: Final[int]
+    rounds_tied: Final[int]
+    budget_ns: Final[int]
+    elapsed_ns: Final[int]
+    interrupted: Final[str | None]
+    notes: Final[tuple[str, ...]]
+    def ratio(self, a: str, b: str | None = None) -> float | None: ...
+    def interval(self, a: str, b: str | None = None) -> tuple[float, float] | None: ...
+    def different(self, a: str, b: str | None = None) -> bool: ...
+    def verdict_of(self, a: str, b: str | None = None) -> str: ...
     def to_dict(self) -> dict[str, Any]: ...
     def to_json(self) -> str: ...
 
 class _Values:
     """What Sample and Counter have in common."""
 
-    @property
-    def key(self) -> str: ...
-    @property
-    def category(self) -> str: ...
-    @property
-    def member(self) -> str: ...
-    @property
-    def listed(self) -> bool: ...
-    @property
-    def enabled(self) -> bool: ...
-    @property
-    def generation(self) -> int: ...
-    @property
-    def calls(self) -> int: ...
-    @property
-    def errors(self) -> int: ...
-    @property
-    def cancelled(self) -> int: ...
-    @property
-    def total_ns(self) -> int: ...
-    @property
-    def active_ns(self) -> int: ...
-    @property
-    def average_ns(self) -> float | None: ...
-    @property
-    def min_ns(self) -> int | None: ...
-    @property
-    def max_ns(self) -> int | None: ...
-    @property
-    def in_flight(self) -> int: ...
-    @property
-    def anomalies(self) -> int: ...
-    @property
-    def unclean(self) -> bool: ...
+    key: Final[str]
+    category: Final[str]
+    member: Final[str]
+    listed: Final[bool]
+    enabled: Final[bool]
+    generation: Final[int]
+    calls: Final[int]
+    errors: Final[int]
+    cancelled: Final[int]
+    total_ns: Final[int]
+    active_ns: Final[int]
+    average_ns: Final[float | None]
+    min_ns: Final[int | None]
+    max_ns: Final[int | None]
+    in_flight: Final[int]
+    anomalies: Final[int]
+    unclean: Final[bool]
     def percentile(self, q: SupportsFloat | SupportsIndex, /) -> float | None: ...
 
 @final
 class Sample(_Values):
-    @property
-    def time_ns(self) -> int: ...
-    @property
-    def buckets(self) -> tuple[int, ...]: ...
+    time_ns: Final[int]
+    buckets: Final[tuple[int, ...]]
     def difference(self, earlier: Sample, /) -> Sample: ...
     def __sub__(self, earlier: Sample, /) -> Sample: ...
 
@@ -187,12 +227,9 @@ class Counter(_Values):
 
 @final
 class Counters(Mapping[str, Counter]):
-    @property
-    def capacity(self) -> int: ...
-    @property
-    def refused(self) -> int: ...
-    @property
-    def last_refused(self) -> str | None: ...
+    capacity: Final[int]
+    refused: Final[int]
+    last_refused: Final[str | None]
     def __getitem__(self, key: str, /) -> Counter: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[str]: ...
@@ -202,22 +239,12 @@ class Counters(Mapping[str, Counter]):
     def get(self, key: str, /, default: Counter | _T) -> Counter | _T: ...
 
 @final
-class timer:
+class timer(_Exit):
     def __new__(cls, name: str, *, category: str | None = None, help: str | None = None) -> timer: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def counter(self) -> Counter | None: ...
-    @property
-    def __aenter__(self) -> Never: ...
+    name: Final[str]
+    counter: Final[Counter | None]
+    __aenter__: Final[Never]
     def __enter__(self) -> timer: ...
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None = None,
-        exc_value: BaseException | None = None,
-        traceback: TracebackType | None = None,
-        /,
-    ) -> None: ...
 
 @final
 class Process(
@@ -231,100 +258,62 @@ class Process(
         "path", "state", "pid", "start_time", "uid", "program", "host", "clock", "counters", "refused",
         "last_refused", "heartbeat_age_ns", "reason",
     )  # fmt: skip
-    @property
-    def path(self) -> str: ...
-    @property
-    def state(self) -> Literal["live", "dead", "unusable"]: ...
-    @property
-    def pid(self) -> int | None: ...
-    @property
-    def start_time(self) -> int | None: ...
-    @property
-    def uid(self) -> int | None: ...
-    @property
-    def program(self) -> str | None: ...
-    @property
-    def host(self) -> str | None: ...
-    @property
-    def clock(self) -> str | None: ...
-    @property
-    def counters(self) -> int | None: ...
-    @property
-    def refused(self) -> int | None: ...
-    @property
-    def last_refused(self) -> str | None: ...
-    @property
-    def heartbeat_age_ns(self) -> int | None: ...
-    @property
-    def reason(self) -> str: ...
+    path: Final[str]
+    state: Final[Literal["live", "dead", "unusable"]]
+    pid: Final[int | None]
+    start_time: Final[int | None]
+    uid: Final[int | None]
+    program: Final[str | None]
+    host: Final[str | None]
+    clock: Final[str | None]
+    counters: Final[int | None]
+    refused: Final[int | None]
+    last_refused: Final[str | None]
+    heartbeat_age_ns: Final[int | None]
+    reason: Final[str]
 
 @final
 class CounterInfo(structseq[Any], tuple[str, bool, str]):
     __match_args__: Final = ("key", "enabled", "help")
-    @property
-    def key(self) -> str: ...
-    @property
-    def enabled(self) -> bool: ...
-    @property
-    def help(self) -> str: ...
+    key: Final[str]
+    enabled: Final[bool]
+    help: Final[str]
 
 @final
 class SegmentInfo(structseq[Any], tuple[bool, str | None, str]):
     __match_args__: Final = ("published", "path", "reason")
-    @property
-    def published(self) -> bool: ...
-    @property
-    def path(self) -> str | None: ...
-    @property
-    def reason(self) -> str: ...
+    published: Final[bool]
+    path: Final[str | None]
+    reason: Final[str]
 
 @final
-class View:
-    @property
-    def process(self) -> Process: ...
-    @property
-    def segments(self) -> tuple[Process, ...]: ...
-    @property
-    def counters(self) -> dict[str, CounterInfo]: ...
-    @property
-    def members(self) -> str | None: ...
-    @property
-    def acknowledged(self) -> bool: ...
-    @property
-    def busy(self) -> frozenset[str]: ...
-    @property
-    def closed(self) -> bool: ...
+class View(_Exit):
+    process: Final[Process]
+    segments: Final[tuple[Process, ...]]
+    counters: Final[dict[str, CounterInfo]]
+    members: Final[str | None]
+    acknowledged: Final[bool]
+    busy: Final[frozenset[str]]
+    closed: Final[bool]
     def sample(self, buckets: bool = True) -> dict[str, Sample]: ...
     def enable(self, members: str, /) -> None: ...
     def disable(self, members: str, /) -> None: ...
     def set_members(self, members: str | None, /) -> None: ...
     def close(self) -> None: ...
     def __enter__(self) -> View: ...
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None = None,
-        exc_value: BaseException | None = None,
-        traceback: TracebackType | None = None,
-        /,
-    ) -> None: ...
 
 @final
 class MembersPattern(structseq[Any], tuple[str, int, str | None]):
     __match_args__: Final = ("text", "position", "problem")
-    @property
-    def text(self) -> str: ...
-    @property
-    def position(self) -> int: ...
-    @property
-    def problem(self) -> str | None: ...
+    text: Final[str]
+    position: Final[int]
+    problem: Final[str | None]
 
 @final
 class Members:
     def __new__(cls, text: str | None) -> Members: ...
-    @property
-    def text(self) -> str | None: ...
-    @property
-    def patterns(self) -> tuple[MembersPattern, ...]: ...
+    text: Final[str | None]
+    patterns: Final[tuple[MembersPattern, ...]]
     def selects(self, member: str, /) -> bool: ...
 
 # What configure(provider=) takes. One that also has a method subscribe(changed), which it is given a function to call
@@ -334,12 +323,9 @@ class _Provider(Protocol):
 
 @final
 class Settings:
-    @property
-    def members(self) -> str | None: ...
-    @property
-    def source(self) -> str | None: ...
-    @property
-    def matches(self) -> list[tuple[str, int, str | None]]: ...
+    members: Final[str | None]
+    source: Final[str | None]
+    matches: Final[list[tuple[str, int, str | None]]]
     @property
     def file(self) -> str | None: ...
     @file.setter
@@ -348,8 +334,7 @@ class Settings:
     def provider(self) -> _Provider | None: ...
     @provider.setter
     def provider(self, provider: _Provider | None) -> None: ...
-    @property
-    def problem(self) -> str | None: ...
+    problem: Final[str | None]
     def on_change(self, callback: _OnChange, /) -> _OnChange: ...
     def remove_on_change(self, callback: Callable[[Settings], object], /) -> bool: ...
     def reload(self) -> None: ...
@@ -364,9 +349,30 @@ def measured(
 def measured(
     *, name: str | None = None, category: str | None = None, help: str | None = None
 ) -> Callable[[_T], _T]: ...
-def time(name: str, n: SupportsIndex, fn: Callable[[], object], *, file: _Writer | None = None) -> Result: ...
+def time(
+    name: str,
+    n: SupportsIndex | None = None,
+    fn: Callable[[], object] = ...,
+    *,
+    file: _Writer | None = None,
+    budget: _Seconds | None = None,
+    gc_time: bool = False,
+    memory: bool = False,
+    verbose: bool = False,
+) -> Result: ...
+def compare(
+    candidates: Mapping[str, Callable[[], object]],
+    *,
+    baseline: str | None = None,
+    budget: _Seconds | None = None,
+    file: _Writer | None = None,
+    gc_time: bool = False,
+    memory: bool = False,
+    verbose: bool = False,
+) -> Comparison: ...
 def initialize(priority: _Level | None = "high", cpu: SupportsIndex | None = None) -> Environment: ...
 def last_result() -> Result | None: ...
+def last_comparison() -> Comparison | None: ...
 def clock_info() -> ClockInfo: ...
 def thread_cycles() -> ThreadCycles: ...
 def now_ns() -> int: ...
