@@ -135,6 +135,7 @@ int ctpy_code_flags(PyObject *fn);
 
 PyObject *ctpy_time(PyObject *module, PyObject *args, PyObject *kwargs);
 PyObject *ctpy_compare(PyObject *module, PyObject *args, PyObject *kwargs);
+extern const char ctpy_compare_doc[];
 
 /* ---- block.c ---- */
 

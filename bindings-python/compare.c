@@ -7,6 +7,20 @@
 #include "allocations.h"
 #include "running.h"
 
+const char ctpy_compare_doc[] =
+    "compare($module, /, candidates, *, baseline=None, budget=None, file=None, gc_time=False, memory=False, "
+    "verbose=False)\n--\n\n"
+    "Find out which of several functions is faster, print a table, and return the Comparison.\n\n"
+    "candidates: a dict {name: function} of 2 to 32; functions as time takes them. They are called in\n"
+    "    turns, all in each round, so that what changes on the machine falls on all alike.\n"
+    "baseline: the name of the one that the others are compared with; None: the first. It takes part once\n"
+    "    more as its own twin: what the twin seems to differ is what this machine cannot resolve now.\n"
+    "budget: seconds all in all, above 0; None: 0.25 for each candidate.\n"
+    "file, gc_time, memory, verbose: as for time.\n\n"
+    "An exception that a candidate raises, or Ctrl-C, ends the comparison: the partial table is printed,\n"
+    "last_comparison() holds the partial Comparison, and the exception goes on unchanged.\n"
+    "Raises TypeError or ValueError for wrong arguments, before anything runs.";
+
 typedef struct request {
     PyObject *given; /* {name: fn}, a list of its pairs */
     PyObject *names; /* tuple */

@@ -2,8 +2,8 @@
  *
  * comparison.c: the type codetimer.Comparison, a read-only view of a ct_comparison.
  *
- * As in Result every attribute is made when it is asked for. The results of the candidates belong to the comparison, and
- * the Result objects that show them keep it alive.
+ * As in Result every attribute is made when it is asked for. The results of the candidates belong to the comparison,
+ * and the Result objects that show them keep it alive.
  */
 #include "running.h"
 
@@ -319,9 +319,11 @@ PyDoc_STRVAR(comparison_doc,
 PyDoc_STRVAR(ratio_doc, "ratio($self, /, a, b=None)\n--\n\n"
                         "The time of a by that of b (float): below 1, a is faster. None: too few rounds.");
 PyDoc_STRVAR(interval_doc, "interval($self, /, a, b=None)\n--\n\n"
-                           "Where that ratio is, as (low, high): right with 99 % for all candidates together. None: too few rounds.");
+                           "Where that ratio is, as (low, high): right with 99 % for all candidates together.\n"
+                           "None: too few rounds.");
 PyDoc_STRVAR(different_doc, "different($self, /, a, b=None)\n--\n\n"
-                            "Whether a and b differ: the interval excludes 1, by more than the baseline differs from itself.");
+                            "Whether a and b differ: the interval excludes 1, by more than the baseline differs\n"
+                            "from itself.");
 PyDoc_STRVAR(verdict_of_doc, "verdict_of($self, /, a, b=None)\n--\n\nOne sentence on a, compared with b (str).");
 PyDoc_STRVAR(to_dict_doc, "to_dict($self, /)\n--\n\nAll attributes as a dict of what JSON knows.");
 PyDoc_STRVAR(to_json_doc, "to_json($self, /)\n--\n\nAll attributes as JSON text (ASCII, one line).");

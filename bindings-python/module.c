@@ -12,7 +12,7 @@
 #include "underway.h"
 
 PyDoc_STRVAR(time_doc,
-             "time($module, /, name, n=None, fn=None, *, file=None, budget=None, gc_time=False, memory=False, "
+             "time($module, /, name, n=None, fn=..., *, file=None, budget=None, gc_time=False, memory=False, "
              "verbose=False)\n--\n\n"
              "Call fn() exactly n times, or as often as fits, print a report, and return the Result.\n\n"
              "name: str, the title of the report; empty: nothing is printed.\n"
@@ -34,20 +34,6 @@ PyDoc_STRVAR(time_doc,
              "Raises TypeError or ValueError for wrong arguments, before anything runs, and whatever writing the\n"
              "report raises, after last_result() has been set.\n"
              "Any thread may time; other threads go on running meanwhile, and fn may call time itself.");
-
-PyDoc_STRVAR(compare_doc,
-             "compare($module, /, candidates, *, baseline=None, budget=None, file=None, gc_time=False, memory=False, "
-             "verbose=False)\n--\n\n"
-             "Find out which of several functions is faster, print a table, and return the Comparison.\n\n"
-             "candidates: a dict {name: function} of 2 to 32; functions as time takes them. They are called in\n"
-             "    turns, all in each round, so that what changes on the machine falls on all alike.\n"
-             "baseline: the name of the one that the others are compared with; None: the first. It takes part once\n"
-             "    more as its own twin: what the twin seems to differ is what this machine cannot resolve now.\n"
-             "budget: seconds all in all, above 0; None: 0.25 for each candidate.\n"
-             "file, gc_time, memory, verbose: as for time.\n\n"
-             "An exception that a candidate raises, or Ctrl-C, ends the comparison: the partial table is printed,\n"
-             "last_comparison() holds the partial Comparison, and the exception goes on unchanged.\n"
-             "Raises TypeError or ValueError for wrong arguments, before anything runs.");
 
 PyDoc_STRVAR(last_comparison_doc, "last_comparison($module, /)\n--\n\n"
                                   "The Comparison that ended last in this interpreter, also one that an exception\n"
@@ -221,7 +207,7 @@ static PyMethodDef functions[] = {
     {"_member", ctpy_member, METH_O, NULL},
     {"_and_then", ctpy_and_then, METH_VARARGS, NULL},
     {"time", CTPY_WITH_KEYWORDS(ctpy_time), METH_VARARGS | METH_KEYWORDS, time_doc},
-    {"compare", CTPY_WITH_KEYWORDS(ctpy_compare), METH_VARARGS | METH_KEYWORDS, compare_doc},
+    {"compare", CTPY_WITH_KEYWORDS(ctpy_compare), METH_VARARGS | METH_KEYWORDS, ctpy_compare_doc},
     {"initialize", CTPY_WITH_KEYWORDS(ctpy_initialize), METH_VARARGS | METH_KEYWORDS, initialize_doc},
     {"last_result", get_last_result, METH_NOARGS, last_result_doc},
     {"last_comparison", get_last_comparison, METH_NOARGS, last_comparison_doc},

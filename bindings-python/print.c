@@ -92,7 +92,8 @@ static PyObject *format_for(ctpy_formatter format, const void *what, PyObject *s
     int terminal = is_terminal(stream);
     int holds_signs = encoding != NULL && terminal >= 0 ? can_encode_signs(encoding) : 1;
     if (terminal < 0 || holds_signs < 0) return NULL;
-    const ct_report_options options = {.size = sizeof options, .color = ct_report_color(terminal), .ascii = !holds_signs};
+    const ct_report_options options = {
+        .size = sizeof options, .color = ct_report_color(terminal), .ascii = !holds_signs};
     PyObject *text = format(what, &options);
     return text != NULL && encoding != NULL ? escape_for(text, encoding) : text;
 }

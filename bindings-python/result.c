@@ -293,7 +293,8 @@ static PyObject *make_repr(PyObject *self) {
 PyDoc_STRVAR(result_doc, "What a run measured. Made by time; read-only; times are in nanoseconds.\n\n"
                          "str() is the report as it is printed, repr() the same on one line.");
 PyDoc_STRVAR(to_dict_doc,
-             "to_dict($self, /)\n--\n\nAll attributes as a dict of what JSON knows (sequences are lists, named tuples dicts).");
+             "to_dict($self, /)\n--\n\n"
+             "All attributes as a dict of what JSON knows (sequences are lists, named tuples dicts).");
 PyDoc_STRVAR(to_json_doc, "to_json($self, /)\n--\n\nAll attributes as JSON text (ASCII, one line).");
 
 static PyMethodDef methods[] = {

@@ -42,8 +42,8 @@ extern const char *const ctpy_gc_labels[CT_GC_GENERATIONS_MAX];
 /* Reads without setting off a collection. Returns 0, or -1 with an exception and no generations. */
 int ctpy_collections_read(const ctpy_state *state, ctpy_collections *reading);
 
-/* Collects, and passes a safe point: a collection that was due before (since 3.12 they wait for one) is not the run's.
- * Returns 0, or -1 with an exception. */
+/* Collects, and passes a safe point: a collection that was due before (since 3.12 they wait for one) is not the
+ * run's. Returns 0, or -1 with an exception. */
 int ctpy_collect(const ctpy_state *state);
 
 /* An entry in gc.callbacks, which adds the pauses of the collector up. Lives as long as "entry". */
@@ -95,7 +95,8 @@ typedef struct ctpy_body {
 /* Gives up the GIL for a moment, if calls of "fn" do so by themselves. */
 void ctpy_offer_gil(PyObject *fn);
 
-/* Makes the calls of a run, by the block unless it is empty. Returns 0, or -1 with the exception that ended it early. */
+/* Makes the calls of a run, by the block unless it is empty. Returns 0, or -1 with the exception that ended it early.
+ */
 int ctpy_loop(ctpy_state *state, ct_run *run, const ctpy_body *body);
 
 /* ---- pending.c: an exception put aside ---- */

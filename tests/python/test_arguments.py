@@ -2,6 +2,8 @@
 """Guards: wrong arguments are refused before anything runs, with the value seen and what is accepted; right ones are
 not."""
 
+import decimal
+import fractions
 import functools
 import io
 import os
@@ -56,8 +58,43 @@ def test_n_too_long_to_show(never):
     assert "int" in refused(ValueError, "x", 10**5000, never)
 
 
-def test_automatic_n_is_not_there_yet(never):
-    assert "automatic n is not available yet" in refused(TypeError, "x", None, never)
+@pytest.mark.parametrize("budget", [0, 0.0, -1, -1e-9, float("nan"), float("inf"), -float("inf"), 1e9 + 1, 10**400])
+def test_budget_out_of_range(budget, never):
+    message = refused(ValueError, "x", None, never, budget=budget)
+    assert "budget must be a number of seconds above 0, up to 1e9, or None" in message
+    assert repr(budget)[:50] in message
+
+
+@pytest.mark.parametrize("budget", ["0.2", b"1", True, [1], 1j, object()])
+def test_budget_of_a_wrong_type(budget, never):
+    message = refused(TypeError, "x", fn=never, budget=budget)
+    assert "budget must be a number" in message or "must be real number" in message
+
+
+@pytest.mark.parametrize("budget", [0.001, 1e-12, fractions.Fraction(1, 1000), decimal.Decimal("0.001"), None])
+def test_budget_may_be_any_number(budget):
+    result = codetimer.time("", None, int, budget=budget)
+    wanted = {1e-12: 1, None: 200_000_000}.get(budget, 1_000_000)
+    assert (result.budget_ns, result.automatic) == (wanted, True)
+
+
+def test_a_whole_second_may_be_an_int():
+    def fn():
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        codetimer.time("", fn=fn, budget=1)
+    assert codetimer.last_result().budget_ns == 1_000_000_000
+
+
+def test_a_budget_is_not_for_a_given_n(never):
+    assert "budget is for automatic n" in refused(ValueError, "x", 5, never, budget=1.0)
+
+
+def test_fn_left_out():
+    assert "time() misses fn" in refused(TypeError, "x")
+    assert "time() misses fn" in refused(TypeError, "x", 5)
+    assert "n must be an integer" in refused(TypeError, "x", int, int)
 
 
 def test_n_may_be_anything_with_index():
