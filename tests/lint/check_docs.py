@@ -14,7 +14,7 @@ C_ONLY = {
     "ct_priority_raise", "ct_priority_restore", "ct_priority_free",  # initialize and its environment
     "ct_environment_restore", "ct_environment_free", "ct_environment_format",  # methods
     "ct_time_begin", "ct_time_next", "ct_time_done", "ct_time_due", "ct_time_cut",  # inside time
-    "ct_time_note", "ct_time_end",
+    "ct_time_note", "ct_time_end", "ct_time_progress",
     "ct_run_free", "ct_result_free",  # the host's collector
     "ct_report_format", "ct_report_color", "ct_report_ascii", "ct_is_terminal",  # str(result), tostring(result)
     "ct_enter", "ct_leave", "ct_leave_active", "ct_abandon", "ct_report_counters",  # inside measured; report
@@ -25,10 +25,12 @@ OBJECTS_C_ONLY = (
     "ct_counter_", "ct_active_", "ct_counters_", "ct_writer_", "ct_sample_",  # Counter, counters, timer, Sample
     "ct_members_", "ct_segment_", "ct_listing_", "ct_view_",  # Members, configure, reap, processes, View
     "ct_config_",  # configure
+    "ct_result_", "ct_compare_", "ct_comparison_", "ct_ratio_", "ct_export_",  # Result, compare, Comparison, to_json
 )  # fmt: skip
 FIELDS_C_ONLY = {
     "name_length", "gc_generations", "notes_count", "batches",  # lengths
-    "per_call_known", "interval_known", "interval_low_ns", "interval_high_ns",  # None, nil; in the report
+    "overheads_count",
+    "per_call_known", "interval_known", "net_known", "gc_time_known",  # None, nil
     "clock",
 }  # fmt: skip
 
