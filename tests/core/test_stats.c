@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Guards the statistics: the shared cases of tests/cases/stats.tsv, and the coverage of the interval for every count of
- * batches that can occur, summed exactly from the binomial distribution. Fails if a rank is off by one either way.
+ * Guards the statistics: the cases of tests/cases/stats.tsv and spread.tsv, and the coverage of the interval for every
+ * count of batches or rounds that can occur, summed exactly from the binomial distribution. Fails if a rank is off by
+ * one either way.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,19 +42,52 @@ static void check_case(char *line) {
     assert_true(values[count - 1 - rank] == strtod(high, NULL));
 }
 
-static void test_cases(void **unused) {
-    (void)unused;
+static void for_each_line(const char *path, void (*check)(char *line)) {
     char line[512];
     int seen = 0;
-    FILE *file = fopen(CASES "/stats.tsv", "r");
+    FILE *file = fopen(path, "r");
     assert_non_null(file);
     while (fgets(line, sizeof line, file) != NULL) {
         if (line[0] == '#') continue;
-        check_case(line);
+        check(line);
         seen++;
     }
     fclose(file);
     assert_true(seen >= 10);
+}
+
+static void test_cases(void **unused) {
+    (void)unused;
+    for_each_line(CASES "/stats.tsv", check_case);
+}
+
+static void assert_near(double value, const char *expected) {
+    double wanted = strtod(expected, NULL);
+    if (!(fabs(value - wanted) <= 1e-8 * (1 + fabs(wanted)))) fail_msg("%.12g is not %s", value, expected);
+}
+
+static void check_spread(char *line) {
+    double values[64], sorted[64], work[64];
+    char *fields[7];
+    for (int i = 0; i < 7; i++) fields[i] = strsep(&line, "\t\n");
+    size_t mild, severe, count = parse(fields[0], values);
+    memcpy(sorted, values, sizeof sorted);
+    ct__stats_sort(sorted, count);
+    assert_near(ct__stats_quantile(sorted, count, 0.25), fields[1]);
+    assert_near(ct__stats_quantile(sorted, count, 0.75), fields[2]);
+    assert_true(ct__stats_quantile(sorted, count, 0) == sorted[0]);
+    assert_true(ct__stats_quantile(sorted, count, 1) == sorted[count - 1]);
+    assert_near(ct__stats_quantile(sorted, count, 0.5) - ct__stats_median(sorted, count), "0");
+    assert_near(ct__stats_mad(values, count, ct__stats_median(sorted, count), work), fields[3]);
+    ct__stats_outliers(sorted, count, &mild, &severe);
+    assert_int_equal(mild, strtoul(fields[4], NULL, 10));
+    assert_int_equal(severe, strtoul(fields[5], NULL, 10));
+    assert_near(ct__stats_trend(values, count), fields[6]);
+}
+
+static void test_spread(void **unused) {
+    (void)unused;
+    for_each_line(CASES "/spread.tsv", check_spread);
 }
 
 /* Probability that a binomial(count, 1/2) is at most "most". */
@@ -65,21 +99,29 @@ static double below(size_t count, size_t most) {
     return sum;
 }
 
+static void check_coverage(double confidence, size_t least) {
+    double tail = 1 - confidence;
+    for (size_t count = 1; count <= 1024; count += count < 300 ? 1 : 97) {
+        size_t rank = 0;
+        int known = ct__stats_median_rank(count, confidence, &rank);
+        assert_int_equal(known, count >= least);
+        if (!known) continue;
+        assert_true(2 * below(count, rank) <= tail * (1 + 1e-6));                             /* enough */
+        assert_true(2 * below(count, rank + 1) > tail * (1 - 1e-6) || rank + 1 >= count / 2); /* and no wider */
+    }
+}
+
 static void test_coverage(void **unused) {
     (void)unused;
-    for (size_t count = 1; count <= CT_BATCHES_MAX; count++) {
-        size_t rank = 0;
-        int known = ct__stats_median_rank(count, 0.95, &rank);
-        assert_int_equal(known, count >= 6);
-        if (!known) continue;
-        assert_true(2 * below(count, rank) <= 0.05 + 1e-9);     /* enough */
-        assert_true(2 * below(count, rank + 1) > 0.05 - 1e-9 || rank + 1 >= count / 2); /* and no wider than needed */
-    }
     size_t rank;
+    check_coverage(0.95, 6);
+    check_coverage(0.99, 8);
+    check_coverage(1 - 0.01 / 31, 13);
     assert_int_equal(ct__stats_median_rank(0, 0.95, &rank), 0);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases), cmocka_unit_test(test_coverage)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases), cmocka_unit_test(test_spread),
+                                       cmocka_unit_test(test_coverage)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
