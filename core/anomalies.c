@@ -41,7 +41,7 @@ static void explain_pilot(ct_run *run) {
     ct__text_put(&text, run->calls == 1 ? "no warm-up: the first call took most of the budget of "
                                         : "no warm-up: the first calls took most of the budget of ");
     ct__text_put_duration(&text, (double)result->budget_ns, 1);
-    ct__text_put(&text, ", and are part of the result");
+    ct__text_put(&text, run->calls == 1 ? ", and is the result" : ", and are part of the result");
     ct_time_note(run, sentence);
 }
 

@@ -41,6 +41,8 @@ void ct__text_put_count(ct__text *text, uint64_t count) {
 
 static const uint64_t powers_of_ten[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000};
 
+static const double decimal_most = 1e19; /* a little below 2^64 */
+
 /* The digits of "fraction" with leading zeros. */
 static void put_fraction(ct__text *text, uint64_t fraction, int decimals) {
     char digits[10];
@@ -53,8 +55,12 @@ static void put_fraction(ct__text *text, uint64_t fraction, int decimals) {
 }
 
 void ct__text_put_decimal(ct__text *text, double value, int decimals) {
-    if (!isfinite(value) || value < 0 || value > 9e15 || decimals < 0 || decimals > 9) {
+    if (!isfinite(value) || value < 0 || decimals < 0 || decimals > 9) {
         ct__text_put(text, "?");
+        return;
+    }
+    if (value > decimal_most) {
+        ct__text_put(text, "> 10,000,000,000,000,000,000");
         return;
     }
     double whole_part = floor(value);

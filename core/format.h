@@ -25,8 +25,8 @@ void ct__text_put_bytes(ct__text *text, const char *bytes, size_t count);
 /* 1234567 -> "1,234,567" */
 void ct__text_put_count(ct__text *text, uint64_t count);
 
-/* A number >= 0 with 0 to 9 decimals, rounded half up, thousands separated: 1234.5 -> "1,234.500". Values that are not
- * finite, negative or above 9e15 are written as "?": callers never pass them. */
+/* A number >= 0 with 0 to 9 decimals, rounded half up, thousands separated: 1234.5 -> "1,234.500". What is above
+ * 1e19 is written as just that; what is negative or no number as "?": callers never pass it. */
 void ct__text_put_decimal(ct__text *text, double value, int decimals);
 
 /* A part as a percentage: 0.0123 -> "1.2 %". Above a millionfold it says just that. */

@@ -41,16 +41,9 @@ void ct__pilot_start(ct_run *run, uint64_t budget_ns) {
 
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-/* By all that was measured, because a single chunk says little on a coarse clock; before that by the last chunk that
- * told. 0: nothing is known yet. */
-static double calls_per_tick(const ct_run *run) {
-    if (run->phase == CT__MEASURING && run->ticks > 0) return (double)run->calls / (double)run->ticks;
-    return run->rate_ticks > 0 ? (double)run->rate_calls / (double)run->rate_ticks : 0;
-}
-
 /* At least 1. "otherwise": nothing is known yet. */
 static uint64_t calls_in(const ct_run *run, uint64_t ticks, uint64_t otherwise) {
-    double rate = calls_per_tick(run);
+    double rate = ct__run_rate(run);
     if (rate <= 0) return otherwise;
     double fits = (double)ticks * rate;
     if (fits >= (double)most_calls) return most_calls;
@@ -70,7 +63,7 @@ uint64_t ct__pilot_spent(const ct_run *run) {
 static int is_used_up(const ct_run *run) {
     if (run->calls == 0) return 0;
     if (run->still >= STILL_MOST) return 1;
-    double rate = calls_per_tick(run), half = rate > 0 ? 0.5 / rate : 0;
+    double rate = ct__run_rate(run), half = rate > 0 ? 0.5 / rate : 0;
     return (double)ct__pilot_spent(run) + half >= (double)run->budget_ticks;
 }
 
@@ -102,7 +95,7 @@ static uint64_t batch_ticks(const ct_run *run, uint64_t step) {
 /* Asked where the budget and the clock allow it. */
 static void start_growth(ct_run *run, uint64_t step) {
     uint64_t half = least(run->batches.target, run->chunk_ticks_max) / 2, k = calls_in(run, half, 1);
-    double rate = calls_per_tick(run), fits = (double)run->budget_ticks / 4 * rate;
+    double rate = ct__run_rate(run), fits = (double)run->budget_ticks / 4 * rate;
     memset(&run->growth, 0, sizeof run->growth);
     if (k > most_calls / 2) k = most_calls / 2;
     if (half >= step * STEPS_TO_TELL && 6.0 * (double)k <= fits) run->growth.k = k;
@@ -145,12 +138,6 @@ uint64_t ct__pilot_plan(ct_run *run) {
 
 /* ---- after a chunk ---- */
 
-static void learn_rate(ct_run *run, uint64_t span, uint64_t made) {
-    if (span == 0) return;
-    run->rate_calls = made;
-    run->rate_ticks = span;
-}
-
 /* Noise only lengthens, so the least of each kind counts; when it looks strange, it is asked twice more. */
 static void learn_growth(ct_run *run, uint64_t span, uint64_t made) {
     ct__growth *growth = &run->growth;
@@ -166,7 +153,6 @@ static void learn_growth(ct_run *run, uint64_t span, uint64_t made) {
 }
 
 void ct__pilot_learn(ct_run *run, uint64_t span, uint64_t made) {
-    learn_rate(run, span, made);
     if (run->phase == CT__MEASURING) {
         if (run->growth.k > 0) learn_growth(run, span, made);
         return;

@@ -85,8 +85,6 @@ static void put_ratio(ct__text *text, const columns *chosen, size_t at) {
 static void put_each(ct__text *text, const columns *chosen, uint64_t value, uint64_t calls) {
     if (calls == 0) {
         ct__text_put(text, dash(chosen->options));
-    } else if ((double)value / (double)calls > 9e15) {
-        ct__text_put(text, "> 9,000,000,000,000,000");
     } else {
         ct__text_put_decimal(text, (double)value / (double)calls, 2);
     }

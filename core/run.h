@@ -74,6 +74,7 @@ struct ct_run {
     uint64_t pause_start, pause_ticks;
     uint64_t backward;   /* chunks whose clock stepped back */
     uint64_t last_span;
+    uint64_t rate_calls, rate_ticks; /* of the last chunk that told how long a call takes */
     uint64_t least_step; /* ticks of the shortest chunk in which the clock moved, or by which two differ; 0: none yet */
     uint64_t still;      /* chunks in a row in which it did not, or hardly */
     int started, ended, due;
@@ -87,7 +88,6 @@ struct ct_run {
     uint64_t budget_ticks, began;
     uint64_t used_ticks;             /* of the budget, before what is measured */
     uint64_t warm_ticks;             /* of them, in calls */
-    uint64_t rate_calls, rate_ticks; /* of the last chunk that told how long a call takes */
     int kept;                        /* the first calls are among the measured ones */
     ct__growth growth;
 };
@@ -97,6 +97,9 @@ struct ct_run {
 /* The same as ct_time_begin, for runs in turns: "calls" more calls at each ct__run_turn. */
 int ct__run_begin(const char *name, size_t name_length, ct_run **run);
 void ct__run_turn(ct_run *run, uint64_t calls);
+
+/* Calls per tick, to plan with. 0: nothing is known yet. */
+double ct__run_rate(const ct_run *run);
 
 /* ---- pilot.c ---- */
 

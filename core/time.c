@@ -135,15 +135,24 @@ static void close_stretch(ct_run *run, uint64_t now) {
 
 /* ---- chunks ---- */
 
+/* By all calls, because a single chunk says little on a coarse clock; but where the last one that told was faster, the
+ * first calls were slow ones. A pilot grows fast, and goes by the last alone. */
+double ct__run_rate(const ct_run *run) {
+    double last = run->rate_ticks > 0 ? (double)run->rate_calls / (double)run->rate_ticks : 0;
+    double all = run->ticks > 0 ? (double)run->calls / (double)run->ticks : 0;
+    return run->phase != CT__PILOT && all > last ? all : last;
+}
+
 /* Calls that fit into what is left of the batch, by the rate so far; growth and the 5 ms bound it. */
 static uint64_t plan_chunk(const ct_run *run) {
     uint64_t left = run->stop_at - run->calls;
     uint64_t wanted = run->next_chunk;
-    if (run->ticks > 0 && run->calls > 0) {
+    double rate = ct__run_rate(run);
+    if (rate > 0) {
         const ct__batches *batches = &run->batches;
         uint64_t room = batches->target > batches->open_ticks ? batches->target - batches->open_ticks : 1;
         if (room > run->chunk_ticks_max || run->turns) room = run->chunk_ticks_max;
-        double fits = (double)room * ((double)run->calls / (double)run->ticks);
+        double fits = (double)room * rate;
         if (fits < (double)wanted) wanted = fits < 1 ? 1 : (uint64_t)fits;
     }
     return wanted < left ? wanted : left;
@@ -193,6 +202,12 @@ static uint64_t measure_span(ct_run *run, uint64_t end) {
     return span;
 }
 
+static void learn_rate(ct_run *run, uint64_t span, uint64_t made) {
+    if (span == 0) return;
+    run->rate_calls = made;
+    run->rate_ticks = span;
+}
+
 static int is_over(const ct_run *run) { return run->ended || (run->phase == CT__EXACT && run->calls == run->stop_at); }
 
 int ct_time_done(ct_run *run, uint64_t made) {
@@ -206,6 +221,7 @@ int ct_time_done(ct_run *run, uint64_t made) {
     run->ended = !whole;
     if (is_over(run)) close_stretch(run, end);
     if (whole && made > 0) {
+        learn_rate(run, span, made);
         ct__batches_add(&run->batches, span, made);
         if (run->phase != CT__EXACT) ct__pilot_learn(run, span, made);
     }

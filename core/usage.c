@@ -36,7 +36,8 @@ void ct__usage_add(ct__usage *sum, const ct__usage *start, const ct__usage *end)
         memset(&sum->os, 0, sizeof sum->os);
         sum->os.known = sum->os.migrations_known = 1;
     }
-    if (end->os.reason[0] != '\0') memcpy(sum->os.reason, end->os.reason, sizeof sum->os.reason);
+    const ct__os_usage *told = end->os.reason[0] != '\0' ? &end->os : &start->os;
+    if (told->reason[0] != '\0') memcpy(sum->os.reason, told->reason, sizeof sum->os.reason);
     sum->went_down |= !grew(&start->os, &end->os);
     add_values(&sum->os, &start->os, &end->os);
 }

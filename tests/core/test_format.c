@@ -53,7 +53,8 @@ static void test_decimals(void **unused) {
     check_decimal(-1, 3, "?");
     check_decimal(NAN, 3, "?");
     check_decimal(INFINITY, 3, "?");
-    check_decimal(1e16, 3, "?");
+    check_decimal(1e16, 3, "10,000,000,000,000,000.000");
+    check_decimal(1e20, 3, "> 10,000,000,000,000,000,000");
 }
 
 static void check_duration(double ns, int ascii, const char *expected) {

@@ -10,13 +10,19 @@
 
 #include "fake_clock.h"
 
-enum { CHUNKS_MOST = 1000000 };
+enum { CHUNKS_MOST = 10000000 };
 
 /* Ends the program, and with it the test: this file is also linked where there is no cmocka. */
 static void insist(int holds, const char *what) {
     if (holds) return;
     fprintf(stderr, "fake_host.c: %s\n", what);
     abort();
+}
+
+static void describe(const ct_run *run, const fake_body *body) {
+    fprintf(stderr, "progress %g, %g calls in %g chunks; a call %g ns, a chunk %g ns, cut at %g, readings %g ns\n",
+            ct_time_progress(run), (double)body->made, (double)body->chunks, (double)body->call_ns,
+            (double)body->chunk_ns, (double)body->cut_at, (double)fake_clock.step_ns);
 }
 
 static void note_chunk(fake_body *body, uint64_t k) {
@@ -27,14 +33,14 @@ static void note_chunk(fake_body *body, uint64_t k) {
 }
 
 uint64_t fake_calls(ct_run *run, fake_body *body, uint64_t k) {
-    uint64_t done = k;
+    uint64_t done = body->cut_at > 0 && k > body->cut_at ? body->cut_at : k;
     note_chunk(body, k);
-    if (body->cut_at > 0 && k > body->cut_at) {
-        done = body->cut_at;
+    int fails = body->fails && body->fail_at >= body->made && body->fail_at - body->made < done;
+    if (fails) {
+        done = body->fail_at - body->made;
+    } else if (done < k) {
         ct_time_cut(run);
     }
-    int fails = body->fails && body->fail_at >= body->made && body->fail_at - body->made < done;
-    if (fails) done = body->fail_at - body->made;
     fake_clock.ns += body->call_ns * (done + (uint64_t)fails) + body->chunk_ns + (body->made == 0 ? body->first_ns : 0);
     body->made += done;
     if (body->after != NULL) body->after(body);
@@ -45,6 +51,7 @@ void fake_drive(ct_run *run, fake_body *body) {
     uint64_t k;
     int what;
     for (int i = 0; (what = ct_time_next(run, &k)) != 0; i++) {
+        if (i == CHUNKS_MOST) describe(run, body);
         insist(i < CHUNKS_MOST, "no end");
         if (what == CT_WARM) {
             body->warms++;

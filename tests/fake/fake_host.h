@@ -28,7 +28,7 @@ typedef struct fake_body {
 /* Makes the next chunk of k calls. Returns those completed. */
 uint64_t fake_calls(ct_run *run, fake_body *body, uint64_t k);
 
-/* Drives a run that has begun until there is nothing more to do. Ends the program if that takes 10^6 chunks. */
+/* Drives a run that has begun until there is nothing more to do. Ends the program if that takes 10^7 chunks. */
 void fake_drive(ct_run *run, fake_body *body);
 
 /* A whole run. "finish" may be NULL; a body that failed is marked "error". */

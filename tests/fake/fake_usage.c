@@ -21,4 +21,6 @@ void ct__os_usage_read(ct__os_usage *usage, int with_migrations) {
     *usage = fake_usage;
     usage->cpu_ns += (uint64_t)((double)fake_clock.ns * fake_usage_cpu_share);
     if (!with_migrations) usage->migrations_known = 0;
+    int silent = (!usage->known || !usage->migrations_known) && usage->reason[0] == '\0';
+    if (silent) strcpy(usage->reason, "not told by the script");
 }
