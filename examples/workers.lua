@@ -13,10 +13,8 @@ local codetimer = require "codetimer"
 
 -- Lua itself cannot sleep: LuaSocket can, or a command.
 local has_socket, socket = pcall(require, "socket")
-local function wait(seconds)
-    if has_socket then return socket.sleep(seconds) end
-    io.popen(("sleep %.6f"):format(seconds)):close()
-end
+local function sleep(seconds) io.popen(("sleep %.6f"):format(seconds)):close() end
+local wait = has_socket and socket.sleep or sleep
 
 local function now() return codetimer.now_ns() / 1e9 end
 local function sleep_between(least, most) coroutine.yield(now() + least + (most - least) * math.random()) end
@@ -55,7 +53,7 @@ print(("process %d: see it by  codetimer top  and edit %s"):format(pid, file))
 io.stdout:flush()
 print(select(2, pcall(schedule)))
 for _, worker in ipairs(workers) do
-    local each = worker.total / worker.calls / 1e6
-    print(("%s: %d calls, %.3f ms each by its own count"):format(worker.name, worker.calls, each))
+    local name, calls, each = worker.name, worker.calls, worker.total / worker.calls / 1e6
+    print(("%s: %d calls, %.3f ms each by its own count"):format(name, calls, each))
 end
 codetimer.report()

@@ -39,7 +39,7 @@ def work(job, stop, truth) -> None:
         truth.append(time.perf_counter_ns() - start)
 
 
-def main(file=os.path.splitext(__file__)[0] + ".members") -> None:
+def main(file=__file__.replace(".py", ".members")) -> None:
     codetimer.configure(file=file)
     print(f"process {os.getpid()}: see it by  codetimer top  and edit {file}", flush=True)
     stop, truth = threading.Event(), {job: [] for job in (first, second, third)}
@@ -50,8 +50,7 @@ def main(file=os.path.splitext(__file__)[0] + ".members") -> None:
         workers[0].join()
     finally:  # Ctrl-C; there is no other end
         stop.set()
-        for worker in workers:
-            worker.join()
+        list(map(threading.Thread.join, workers))
         for job, ns in truth.items():
             print(f"{job.__name__}: {len(ns)} calls, {sum(ns) / len(ns) / 1e6:.3f} ms each by its own count")
         codetimer.report()

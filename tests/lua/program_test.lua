@@ -27,10 +27,12 @@ local function read(name)
     return text
 end
 
--- Runs a shell command in the folder, where os.exit may leave a state open; returns standard output, standard error, and exit status or -signal.
+-- Runs a shell command in the folder; os.exit may leave a state open there. Returns standard output, error,
+-- and exit status or -signal.
 local function shell(command, env)
-    local line = ("cd %s && env LUA=%s LUA_CPATH='%s;;' CODETIMER_PUBLISH=0 %s sh -c '%s' >out 2>err"):format(
-        folder, child.interpreter(), module_path, child.host_leaks .. " " .. (env or ""), command:gsub("'", "'\\''"))
+    env = ("%s CODETIMER_PUBLISH=0 %s"):format(child.host_leaks, env or "")
+    local line = ("cd %s && env LUA=%s LUA_CPATH='%s;;' %s sh -c '%s' >out 2>err"):format(
+        folder, child.interpreter(), module_path, env, command:gsub("'", "'\\''"))
     local _, kind, status = os.execute(line)
     return read "out", read "err", kind == "exit" and status or -status
 end
