@@ -127,7 +127,7 @@ def instrument(members: str | None = None) -> Instrumentation:
     with _lock:
         made = _asked.setdefault(text, Instrumentation(text))
         try:
-            _reconcile()
+            _reconcile(_WARNING)
         except BaseException:  # Ctrl-C
             _asked.pop(text, None)
             _reconcile()
@@ -182,8 +182,8 @@ def _wanted() -> Wanted:
     return Wanted([text for text in map(_text, list(_asked)) if text is not None])
 
 
-def _reconcile() -> None:
-    """Under the lock. Imports are watched first, so that none is missed."""
+def _reconcile(level: int = _INFO) -> None:
+    """Under the lock. Imports are watched first, so that none is missed. "level": of what is said about refusals."""
     wanted = _wanted()
     if _asked and not imports.watch(_imported):
         _untold.append((_WARNING, "imports cannot be watched in this Python: %s", sys.version))
@@ -193,7 +193,7 @@ def _reconcile() -> None:
             standins.take_away(standin, note)
             ended += 1
     if ended:
-        _untold.append((_INFO, "%d functions are instrumented no longer", ended))
+        _untold.append((_INFO, "instrumented no longer: %d", ended))
         _clean()
     if not _asked:
         imports.unwatch()
@@ -202,7 +202,7 @@ def _reconcile() -> None:
         return
     sweep = Sweep(wanted, _replaces_python())
     sweep.over(modules())
-    _keep(sweep)
+    _keep(sweep, level)
 
 
 def _still(wanted: Wanted, member: str) -> bool:
@@ -215,12 +215,12 @@ def _clean() -> None:
         standins.clean(thing)
 
 
-def _keep(sweep: Sweep) -> None:
+def _keep(sweep: Sweep, level: int) -> None:
     if sweep.new:
-        _untold.append((_INFO, "instrumented %s", _enumerate(sweep.new)))
-    for member, reason in sweep.refused.items():
-        if _refused.get(member) != reason:
-            _untold.append((_WARNING, "not instrumented: %s", f"{member}: {reason}"))
+        _untold.append((_INFO, "instrumented: %s", _enumerate(sweep.new, 50)))
+    refused = [f"{member} ({reason})" for member, reason in sweep.refused.items() if member not in _refused]
+    if refused:
+        _untold.append((level, "not instrumented: %s", _enumerate(refused, 5)))
     _refused.update(sweep.refused)
     for member in sweep.reached:
         _refused.pop(member, None)
@@ -246,7 +246,7 @@ def _look_after_queue() -> None:
         module = _queue.popleft()
         if is_module(module):
             sweep.over([module])
-    _keep(sweep)
+    _keep(sweep, _INFO)
 
 
 # ---- what came of it ----
@@ -271,11 +271,9 @@ def _count(pattern: Any, members: set[str]) -> int:
 # ---- the log ----
 
 
-def _enumerate(members: list[str]) -> str:
-    """All of some, a few of many."""
-    few = members if len(members) <= 30 else members[:20]
-    more = f" and {len(members) - len(few):,} more" if len(few) < len(members) else ""
-    return f"{len(members):,} functions: " + ", ".join(few) + more
+def _enumerate(names: list[str], most: int) -> str:
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return f"{len(names):,}: " + ", ".join(names[:most]) + more
 
 
 def _warn_of_own(text: str | None) -> None:
