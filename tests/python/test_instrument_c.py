@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Guards instrument() for C functions, which have to be named: all of a module by "math.*", one by "math.sqrt", one of
-builtins by its whole name; never by "*". Fails if one is missed, is measured without being named, or is not put back."""
+"""Guards instrument() for C functions, which have to be named: all of a module by "math.*", one by "math.sqrt", one
+of builtins by its whole name; never by "*". Fails if one is missed, is measured without being named, or is not put
+back."""
 
 import builtins
 import math
@@ -50,7 +51,8 @@ def test_not_without_being_named(script, text):
         import codetimer, math, json, builtins
         codetimer.instrument({text!r})
         math.sqrt(1), len("x"), json.dumps("x")
-        kinds = {{type(function).__name__ for function in (math.sqrt, len, print, __import__, json.encoder.c_make_encoder)}}
+        functions = math.sqrt, len, print, __import__, json.encoder.c_make_encoder
+        kinds = {{type(function).__name__ for function in functions}}
         print(sorted(kinds))
     """
     done = script(code)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Guards the import system while something is instrumented: what is imported later is measured from its first call on,
-and everything else about imports is as without: specs, loaders, tracebacks, errors, resources, reload. Fails if a module
-is missed, if an import behaves in another way, or if anything of ours stays."""
+"""Guards the import system while something is instrumented: what is imported later is measured from its first call
+on, and everything else about imports is as without: specs, loaders, tracebacks, errors, resources, reload. Fails if a
+module is missed, if an import behaves in another way, or if anything of ours stays."""
 
 import importlib
 import importlib.resources

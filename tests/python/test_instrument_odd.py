@@ -9,178 +9,16 @@ import importlib
 import logging
 import pickle
 import sys
+from pathlib import Path
 
 import codetimer
 import codetimer.instrumenting
 import pytest
 from instrumented import attributes, calls, modules, nothing_instrumented, replaces  # noqa: F401
 
-ODD = """
-    import abc, collections, contextlib, dataclasses, enum, functools, typing
-    import codetimer
+ODD = Path(__file__).with_name("odd.py").read_text("utf-8")
 
-    @dataclasses.dataclass(frozen=True)
-    class Frozen:
-        x: int
-        def twice(self):
-            return 2 * self.x
-
-    class Slots:
-        __slots__ = ("x", "__weakref__")
-        def __init__(self):
-            self.x = 1
-        def get(self):
-            return self.x
-
-    class Meta(type):
-        forbidden = property(lambda cls: "of the metaclass")
-        def __setattr__(cls, name, value):
-            raise AssertionError("assigned")
-        def __getattribute__(cls, name):
-            if name not in ("__class__", "__mro__", "__dict__", "__name__", "mro") and not name.startswith("__"):
-                LOOKED.append(name)
-            return type.__getattribute__(cls, name)
-        def made(cls):
-            return cls()
-
-    LOOKED = []
-
-    class Strict(metaclass=Meta):
-        def method(self):
-            return 1
-
-    class Color(enum.Enum):
-        RED = 1
-        def label(self):
-            return self.name.lower()
-        @classmethod
-        def first(cls):
-            return cls.RED
-
-    class Abstract(abc.ABC):
-        @abc.abstractmethod
-        def must(self): ...
-        @property
-        @abc.abstractmethod
-        def value(self): ...
-
-    class Concrete(Abstract):
-        def must(self):
-            return 1
-        @property
-        def value(self):
-            return 2
-
-    @typing.runtime_checkable
-    class Speaks(typing.Protocol):
-        def must(self): ...
-
-    Point = collections.namedtuple("Point", "x y")
-
-    class Named(typing.NamedTuple):
-        x: int
-        def sum(self):
-            return self.x + 1
-
-    @functools.singledispatch
-    def show(x):
-        return "any"
-
-    @show.register
-    def show_int(x: int):
-        return "int"
-
-    class Dispatch:
-        @functools.singledispatchmethod
-        def show(self, x):
-            return "any"
-        @show.register
-        def _(self, x: int):
-            return "int"
-
-    class Base:
-        def greet(self):
-            return "base"
-        @property
-        def both(self):
-            return 1
-        def __init_subclass__(cls, **kwargs):
-            super().__init_subclass__(**kwargs)
-            cls.seen = True
-
-    class Derived(Base):
-        def greet(self):
-            return super().greet() + "+"
-        @Base.both.setter
-        def both(self, value):
-            self.kept = value
-        partly = functools.partialmethod(greet)
-
-    class Loud:
-        @property
-        def __class__(self):
-            raise AssertionError("asked for its class")
-        def __getattr__(self, name):
-            raise AssertionError("asked for " + name)
-        def __eq__(self, other):
-            raise AssertionError("compared")
-        __hash__ = None
-
-    loud = Loud()
-
-    class Effect:
-        @property
-        def price(self):
-            raise AssertionError("computed")
-
-    @codetimer.measured
-    def measured(x):
-        return x
-
-    def plain(x):
-        return x
-
-    plain.note = ["kept"]
-
-    @contextlib.contextmanager
-    def managed():
-        yield 1
-
-    @functools.wraps(plain)
-    @functools.lru_cache(maxsize=None)
-    def cached(x):
-        return x
-
-    outer_cached = functools.lru_cache(plain)
-    half = functools.partial(plain, 1)
-    instance = Base()
-    bound = instance.greet
-
-    def use():
-        assert Frozen(1).twice() == 2 and Frozen(1) == Frozen(1) and hash(Frozen(1))
-        assert Slots().get() == 1
-        assert Strict().method() == 1 and Strict.made().method() == 1
-        assert Color.RED.label() == "red" and Color.first() is Color.RED and list(Color) == [Color.RED]
-        assert Concrete().must() == 1 and Concrete().value == 2
-        assert isinstance(Concrete(), Speaks) and not isinstance(1, Speaks)
-        assert Point(1, 2)._replace(x=3).x == 3 and Named(1).sum() == 2
-        assert show(1) == "int" and show("") == "any" and show.dispatch(int) is show.registry[int]
-        assert Dispatch().show(1) == "int" and Dispatch().show("") == "any"
-        derived = Derived()
-        assert derived.greet() == "base+" == derived.partly() and derived.both == 1 and Derived.seen
-        derived.both = 3
-        assert derived.kept == 3
-        assert measured(1) == 1 == plain(1) == half() == outer_cached(1) and bound() == "base"
-        with managed() as value:
-            assert value == 1
-        assert plain.note == ["kept"]
-        try:
-            Abstract()
-        except TypeError:
-            return "used"
-"""
-
-CLASSES = "Frozen Slots Meta Strict Color Abstract Concrete Speaks Point Named Dispatch Base Derived Loud Effect".split()
+CLASSES = "Frozen Slots Meta Strict Color Abstract Concrete Speaks Point Named Dispatch Base Derived Effect".split()
 
 
 @pytest.fixture
@@ -233,10 +71,10 @@ def test_identity_pickling_copying(odd):
 @replaces
 def test_the_metaclass_has_the_name(modules):  # noqa: F811
     odd = modules.load("odd", ODD + """
-    class Shadowed(metaclass=Meta):
-        def forbidden(self):
-            return 1
-    """)
+class Shadowed(metaclass=Meta):
+    def forbidden(self):
+        return 1
+""")
     made = codetimer.instrument("odd.Shadowed.*")
     assert made.unreachable == (("odd.Shadowed.forbidden", "the metaclass has an attribute forbidden"),)
     assert odd.Shadowed().forbidden() == 1
@@ -290,6 +128,45 @@ def test_entries_that_are_no_modules_and_lazy_ones(modules, monkeypatch, tmp_pat
     assert made.uninstrument()
 
 
+def test_kept_by_the_bare_function(modules):  # noqa: F811
+    """A list, dict or registry in which the program has put the bare function finds it by what stands in for it."""
+    odd = modules.load("odd", """
+        import atexit
+        class C:
+            def m(self): return 1
+        def f(): return 1
+        def run(): pass
+        instance = C()
+        LIST, DICT = [f, instance.m], {f: "f", C.m: "m"}
+        def look():
+            assert f in LIST and instance.m in LIST and DICT[f] == "f" and DICT[C.m] == "m"
+            LIST.remove(instance.m)
+            LIST.append(instance.m)
+    """)
+    with codetimer.instrument("odd.*"):
+        odd.look()
+        assert odd.f == odd.LIST[0] and hash(odd.f) == hash(odd.LIST[0])
+        assert odd.f != odd.run and odd.f != 1
+    odd.look()
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="there is no sys.monitoring")
+def test_without_a_free_tool(modules, caplog):  # noqa: F811
+    odd = modules.load("odd", ODD)
+    before = everything(odd)
+    taken = [tool for tool in range(6) if sys.monitoring.get_tool(tool) is None]
+    for tool in taken:
+        sys.monitoring.use_tool_id(tool, "another")
+    try:
+        codetimer.instrument("odd.*")
+        assert odd.use() == "used" and calls()["odd.plain"] >= 1 and everything(odd) != before
+        codetimer.uninstrument()
+    finally:
+        for tool in taken:
+            sys.monitoring.free_tool_id(tool)
+    assert "functions are replaced" in caplog.text and everything(odd) == before
+
+
 def test_functions_defined_later(modules):  # noqa: F811
     later = modules.load("later", "def f(): return 1")
     codetimer.instrument("later.*")
@@ -320,10 +197,11 @@ def test_what_a_class_forbids_is_told(modules, caplog):  # noqa: F811
 
 
 def test_codetimer_itself(caplog):
-    before = attributes(codetimer, codetimer.instrumenting)
+    things = codetimer, codetimer.instrumenting.standins, codetimer.instrumenting.Instrumentation
+    before = attributes(*things)
     made = codetimer.instrument("codetimer.*")
     codetimer.instrument("codetimer.*")
-    assert made.reached == () and attributes(codetimer, codetimer.instrumenting) == before
+    assert made.reached == () and attributes(*things) == before
     assert caplog.text.count("codetimer itself is not instrumented") <= 1
 
 

@@ -72,7 +72,7 @@ def namespace(thing: Any) -> Any:
 
 
 def _refuse_metaclass(cls: type, name: str) -> None:
-    """Setting such an attribute of a class would set one of its metaclass: __class__, __name__, or the program's own."""
+    """Setting such an attribute of a class would set one of its metaclass: __class__, __name__, one of the program."""
     for base in type.__getattribute__(type(cls), "__mro__"):
         if hasattr(type(namespace(base).get(name)), "__set__"):
             raise Refused(f"the metaclass has an attribute {name}")
