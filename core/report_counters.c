@@ -3,7 +3,7 @@
  * report_counters.c: the table of all counters of this process, as every language prints it.
  *
  * Rows are taken one by one, so that the registry is never locked for long; the longest total comes first. A disabled
- * counter and one without a call have no row.
+ * counter and one without a call have no row. How long calls were active has a column only where some of them waited.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,14 +14,15 @@
 #include "registry.h"
 
 /* A longer name takes its row out of line, not all the others. */
-enum { COLUMNS = 9, CELL_SIZE = 48, NAME_WIDTH_MOST = 80 };
+enum { COLUMNS = 10, ACTIVE = 2, CELL_SIZE = 48, NAME_WIDTH_MOST = 80 };
 
-static const char *const titles[COLUMNS] = {"Calls", "Average", "P50",   "P99",      "Min",
-                                             "Max",   "Total",   "Errors", "In Flight"};
+static const char *const titles[COLUMNS] = {"Calls", "Average", "Active", "P50",    "P99",
+                                             "Min",   "Max",     "Total",  "Errors", "In Flight"};
 
 typedef struct row {
     char *name; /* escaped */
     uint64_t total_ns;
+    int waits;
     char cells[COLUMNS][CELL_SIZE];
 } row;
 
@@ -30,6 +31,7 @@ typedef struct table {
     size_t count, room;
     size_t name_width, widths[COLUMNS];
     uint64_t silent;
+    int waits; /* the column ACTIVE is shown */
 } table;
 
 /* Columns on a terminal: characters, not bytes. */
@@ -66,24 +68,32 @@ static void put_count_cell(char *cell, uint64_t count) {
     ct__text_put_count(&text, count);
 }
 
-static void put_duration_cell(char *cell, double duration_ns, int ascii) {
+/* A dash for what is not known: without a call, or because nobody can tell. */
+static void put_duration_cell(char *cell, int status, double duration_ns, int ascii) {
     ct__text text;
     ct__text_start(&text, cell, CELL_SIZE);
-    ct__text_put_duration(&text, duration_ns, ascii);
+    if (status == CT_OK) ct__text_put_duration(&text, duration_ns, ascii);
+    if (status != CT_OK) ct__text_put(&text, ascii ? "-" : "\xe2\x80\x94");
 }
 
 static void fill_row(row *one, const ct_sample *sample, int ascii) {
-    double average = 0, p50 = 0, p99 = 0;
-    ct_sample_average_ns(sample, &average);
-    ct_sample_percentile_ns(sample, 50, &p50);
-    ct_sample_percentile_ns(sample, 99, &p99);
-    const double least = (double)sample->min_ns, longest = (double)sample->max_ns, total = (double)sample->total_ns;
-    const double durations[] = {average, p50, p99, least, longest, total};
+    double average = 0, active = 0, p50 = 0, p99 = 0;
+    const int called = sample->calls > 0 ? CT_OK : CT_ENOENT, ran = ct_sample_active_average_ns(sample, &active);
+    (void)ct_sample_average_ns(sample, &average);
+    const int spread = ct_sample_percentile_ns(sample, 50, &p50);
+    (void)ct_sample_percentile_ns(sample, 99, &p99);
     one->total_ns = sample->total_ns;
+    one->waits = ct_sample_waits(sample);
     put_count_cell(one->cells[0], sample->calls);
-    for (size_t i = 0; i < 6; i++) put_duration_cell(one->cells[i + 1], durations[i], ascii);
-    put_count_cell(one->cells[7], sample->errors);
-    put_count_cell(one->cells[8], sample->in_flight);
+    put_duration_cell(one->cells[1], called, average, ascii);
+    put_duration_cell(one->cells[ACTIVE], ran, active, ascii);
+    put_duration_cell(one->cells[3], spread, p50, ascii);
+    put_duration_cell(one->cells[4], spread, p99, ascii);
+    put_duration_cell(one->cells[5], called, (double)sample->min_ns, ascii);
+    put_duration_cell(one->cells[6], called, (double)sample->max_ns, ascii);
+    put_duration_cell(one->cells[7], CT_OK, (double)sample->total_ns, ascii);
+    put_count_cell(one->cells[8], sample->errors);
+    put_count_cell(one->cells[9], sample->in_flight);
 }
 
 /* The row of one record, with its name; 0 where there is none to show, -1 without memory. */
@@ -113,6 +123,7 @@ static int add_row(table *rows, const row *one) {
         rows->room = room;
     }
     rows->rows[rows->count++] = *one;
+    rows->waits |= one->waits;
     return 1;
 }
 
@@ -162,6 +173,7 @@ static void put_name_cell(ct__text *text, const table *rows, const char *name, i
 }
 
 static void put_cell(ct__text *text, const table *rows, size_t column, const char *cell) {
+    if (column == ACTIVE && !rows->waits) return;
     put_spaces(text, 2 + rows->widths[column] - width_of(cell));
     ct__text_put(text, cell);
 }
