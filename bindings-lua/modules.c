@@ -360,7 +360,7 @@ static void find_listener(lua_State *L, int handle, int found) {
 void ct__lua_listen(lua_State *L) {
     place_searcher(L, ct__lua_find_counters(L)->modules > 0);
     lua_pushboolean(L, 0);
-    for_each_handle(L, find_listener, lua_gettop(L));
+    if (ct__lua_find_counters(L)->modules > 0) for_each_handle(L, find_listener, lua_gettop(L));
     if (lua_toboolean(L, -1))
         listen_to_globals(L);
     else
