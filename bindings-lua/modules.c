@@ -237,8 +237,10 @@ static void visit_module(lua_State *L, int handle, int name) {
     ct__lua_walk_all(&walk);
 }
 
-/* note_module(name): it is in package.loaded. */
+/* note_module(name): it is in package.loaded. Perhaps no measured function is ever called, so this is a time to poll.
+ */
 static int note_module(lua_State *L) {
+    ct__lua_poll_now(L, ct__lua_find_counters(L));
     for_each_handle(L, visit_module, 1);
     ct__lua_listen(L); /* a loader may have put another searcher in front */
     lua_pushnil(L);

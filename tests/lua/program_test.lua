@@ -117,6 +117,28 @@ describe("codetimer-lua run", function()
     end)
 end)
 
+describe("a file that is edited while the program runs", function()
+    it("brings functions that were not measured before, and takes others away", function()
+        write("m.lua", "return { f = function() end, g = function() end }")
+        write("list", "m.f")
+        write("p.lua", [[
+            local m, bare = require "m", require "m".g
+            for _ = 1, 10 do m.f() m.g() end
+            local file = io.open("list", "w")
+            file:write "m.g"
+            file:close()
+            local deadline = os.time() + 60
+            repeat m.f() until m.g ~= bare or os.time() > deadline
+            m.f() m.g() m.g()
+            local codetimer = require "codetimer"
+            local f, g = codetimer.counters "m.f", codetimer.counters "m.g"
+            print(f.enabled, g.enabled, f.calls >= 10, g.calls)
+        ]])
+        local out, err, status = run "--config list p.lua"
+        assert.same({ "false\ttrue\ttrue\t2\n", "", 0 }, { out, err, status })
+    end)
+end)
+
 describe("the report of codetimer-lua run", function()
     local function names(err)
         local list = {}
