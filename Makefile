@@ -276,8 +276,9 @@ bench: build $(BENCH_PROGRAMS) ## what a run's loop and a measured call cost, be
 	@for version in $(BENCH_VERSIONS); do \
 	    tests/setup/venv.sh $(B)/bench-$$version $(B)/venv-$$version/bin/python tests/python/requirements-bench.txt || \
 	        $(B)/venv-$$version/bin/python -m venv $(B)/bench-$$version; \
-	    PYTHONPATH=$(CURDIR)/$(B)/python-$$version/lib $(B)/bench-$$version/bin/python tests/python/bench_measured.py \
-	        || exit 1; done
+	    for bench in measured async; do \
+	        PYTHONPATH=$(CURDIR)/$(B)/python-$$version/lib $(B)/bench-$$version/bin/python \
+	            tests/python/bench_$$bench.py || exit 1; done; done
 	@. $(B)/env.sh && $(LUA) tests/lua/bench_measured.lua && $(LUA) tests/lua/bench_disabled.lua
 
 $(D)/codetimer.pc: FORCE

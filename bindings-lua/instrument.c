@@ -189,26 +189,38 @@ static int describe_handle(lua_State *L, ct__lua_handle *handle) {
     return status;
 }
 
-static void measure_table(lua_State *L) {
+static void measure_table(lua_State *L, int handle, int table, int prefix) {
     ct__lua_walk walk;
-    ct__lua_walk_begin(&walk, L, HANDLE);
-    ct__lua_walk_add(&walk, WHAT, PREFIX);
+    ct__lua_walk_begin(&walk, L, handle);
+    ct__lua_walk_add(&walk, table, prefix);
     ct__lua_walk_all(&walk);
-    lua_settop(L, HANDLE);
 }
 
+/* begin(what, prefix, handle) */
+static int begin(lua_State *L) {
+    enum { AT = 3 };
+    begin_handle(L, AT);
+    if (ct__lua_to_handle(L, AT)->modules)
+        ct__lua_sweep(L, AT);
+    else
+        measure_table(L, AT, WHAT, PREFIX);
+    ct__lua_listen(L);
+    return 0;
+}
+
+/* Lack of memory on the way leaves nothing behind. */
 int ct__lua_instrument(lua_State *L) {
     check_arguments(L);
     ct__lua_handle *handle = new_handle(L);
     int status = describe_handle(L, handle);
     if (status != CT_OK) return ct__lua_fail(L, status);
-    begin_handle(L, HANDLE);
-    if (handle->modules)
-        ct__lua_sweep(L, HANDLE);
-    else
-        measure_table(L);
-    ct__lua_listen(L);
-    return 1;
+    lua_pushcfunction(L, begin);
+    lua_pushvalue(L, WHAT);
+    lua_pushvalue(L, PREFIX);
+    lua_pushvalue(L, HANDLE);
+    if (lua_pcall(L, 3, 0, 0) == LUA_OK) return 1;
+    end_handle(L, HANDLE);
+    return lua_error(L);
 }
 
 /* ---- uninstrument([handle or name]) ---- */

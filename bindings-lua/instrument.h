@@ -51,9 +51,11 @@ void ct__lua_note_reason(lua_State *L, int handle, const char *member, const cha
 /* ---- replace.c ---- */
 
 void ct__lua_replace_open(lua_State *L);
-/* Puts a wrapper in the place of the function table[key]; all but "handle" at the indices of the stack. A function that
- * is measured in another way stays as it is. */
-void ct__lua_replace_field(lua_State *L, int handle, int table, int key, int member);
+/* Puts a wrapper in the place of the function table[key]; all are indices of the stack. Returns 0 if it does not: a
+ * function that is measured in another way stays as it is. */
+int ct__lua_replace_field(lua_State *L, int handle, int table, int key, int member);
+/* Notes which functions that the handle has reached the one behind this wrapper has taken into upvalues before. */
+void ct__lua_note_taken(lua_State *L, int handle, int wrapper);
 /* Puts back what the handle has replaced, and nobody has replaced since. */
 void ct__lua_restore_fields(lua_State *L, int handle);
 
@@ -64,8 +66,8 @@ void ct__lua_restore_fields(lua_State *L, int handle);
 typedef struct ct__lua_walk {
     lua_State *L;
     const ct__lua_handle *handle;
-    int handle_at, visited, owners, queues[2]; /* indices of the stack */
-    lua_Integer taken[2], queued[2];
+    int handle_at, visited, owners, fresh, queues[2]; /* indices of the stack */
+    lua_Integer taken[2], queued[2], fresh_count;
     const void *globals;
 } ct__lua_walk;
 

@@ -237,8 +237,10 @@ static void visit_module(lua_State *L, int handle, int name) {
     ct__lua_walk_all(&walk);
 }
 
-/* note_module(name): it is in package.loaded. */
+/* note_module(name): it is in package.loaded. Perhaps no measured function is ever called, so this is a time to poll.
+ */
 static int note_module(lua_State *L) {
+    ct__lua_poll_now(L, ct__lua_find_counters(L));
     for_each_handle(L, visit_module, 1);
     ct__lua_listen(L); /* a loader may have put another searcher in front */
     lua_pushnil(L);
@@ -360,7 +362,7 @@ static void find_listener(lua_State *L, int handle, int found) {
 void ct__lua_listen(lua_State *L) {
     place_searcher(L, ct__lua_find_counters(L)->modules > 0);
     lua_pushboolean(L, 0);
-    for_each_handle(L, find_listener, lua_gettop(L));
+    if (ct__lua_find_counters(L)->modules > 0) for_each_handle(L, find_listener, lua_gettop(L));
     if (lua_toboolean(L, -1))
         listen_to_globals(L);
     else

@@ -145,23 +145,68 @@ static int find_function(lua_State *L, int fn) {
     return 1;
 }
 
-void ct__lua_replace_field(lua_State *L, int handle, int table, int key, int member) {
+/* The trace function may have ended the handle when it was told of the new counter. */
+static int put_if_live(lua_State *L, int handle, int table, int key, int member, int wrapper) {
+    if (ct__lua_to_handle(L, handle)->ended) return 0;
+    note_reached(L, handle, wrapper, member);
+    put_wrapper(L, handle, table, key, wrapper);
+    return 1;
+}
+
+int ct__lua_replace_field(lua_State *L, int handle, int table, int key, int member) {
     luaL_checkstack(L, NEEDED, NULL);
-    int top = lua_gettop(L), fn = top + 1;
+    int top = lua_gettop(L), fn = top + 1, put = 0;
     lua_pushvalue(L, key);
     lua_rawget(L, table);
     if (find_function(L, fn)) {
         lua_settop(L, fn);
         int status = looks_at_caller(L, fn) ? CT_ENOTSUP : push_wrapper(L, handle, fn, member);
-        if (status == CT_OK) {
-            note_reached(L, handle, fn + 1, member);
-            put_wrapper(L, handle, table, key, fn + 1);
-        } else {
+        if (status == CT_OK)
+            put = put_if_live(L, handle, table, key, member, fn + 1);
+        else
             ct__lua_note_reason(L, handle, lua_tostring(L, member),
                                 status == CT_ENOTSUP ? "it looks at who calls it, and a wrapper would be in between"
                                                      : ct_status_text(status));
+    }
+    lua_settop(L, top);
+    return put;
+}
+
+/* ---- what was taken before ---- */
+
+/* Pushes the name under which the handle has reached the function with this wrapper, or nil. */
+static void push_member_of(lua_State *L, int handle, int wrapper) {
+    wrapper = lua_absindex(L, wrapper);
+    lua_getiuservalue(L, handle, CT__LUA_REACHED);
+    lua_pushvalue(L, wrapper);
+    lua_rawget(L, -2);
+    lua_remove(L, -2);
+}
+
+/* The value on top of the stack is one that the function "holder" has in a local variable. */
+static void note_if_taken(lua_State *L, int handle, int holder) {
+    int top = lua_gettop(L);
+    if (!lua_isfunction(L, top)) return;
+    push_entry(L, &wrappers_key, top);
+    if (!lua_isnil(L, -1)) {
+        push_member_of(L, handle, top + 1);
+        push_member_of(L, handle, holder);
+        if (lua_isstring(L, -1) && lua_isstring(L, -2)) {
+            lua_pushfstring(L, "%s has it in a local variable: its calls from there are not seen", lua_tostring(L, -1));
+            ct__lua_note_reason(L, handle, lua_tostring(L, top + 2), lua_tostring(L, -1));
         }
     }
+    lua_settop(L, top);
+}
+
+void ct__lua_note_taken(lua_State *L, int handle, int wrapper) {
+    luaL_checkstack(L, NEEDED, NULL);
+    int top = lua_gettop(L);
+    if (ct__lua_push_original(L, wrapper) != 0 && !lua_iscfunction(L, -1))
+        for (int i = 1; lua_getupvalue(L, top + 1, i) != NULL; i++) {
+            note_if_taken(L, handle, wrapper);
+            lua_settop(L, top + 1);
+        }
     lua_settop(L, top);
 }
 

@@ -41,7 +41,7 @@ static void push_active_reason(lua_State *L, const ct_sample *s) {
     if (s->active_unknown == 0)
         lua_pushnil(L);
     else
-        lua_pushfstring(L, "%I of the calls could yield, and Lua does not tell for how long they did",
+        lua_pushfstring(L, "%I of the calls could wait, and their language does not tell for how long they did",
                         (LUAI_UACINT)s->active_unknown);
 }
 
@@ -55,13 +55,16 @@ static void push_extreme(lua_State *L, const ct_sample *s, uint64_t value) {
 static void push_min_ns(lua_State *L, const ct_sample *s) { push_extreme(L, s, s->min_ns); }
 static void push_max_ns(lua_State *L, const ct_sample *s) { push_extreme(L, s, s->max_ns); }
 
-static void push_average_ns(lua_State *L, const ct_sample *s) {
-    double average;
-    if (ct_sample_average_ns(s, &average) == CT_OK)
-        lua_pushnumber(L, average);
+static void push_mean(lua_State *L, const ct_sample *s, int (*mean)(const ct_sample *sample, double *mean_ns)) {
+    double mean_ns;
+    if (mean(s, &mean_ns) == CT_OK)
+        lua_pushnumber(L, mean_ns);
     else
         lua_pushnil(L);
 }
+
+static void push_average_ns(lua_State *L, const ct_sample *s) { push_mean(L, s, ct_sample_average_ns); }
+static void push_active_average_ns(lua_State *L, const ct_sample *s) { push_mean(L, s, ct_sample_active_average_ns); }
 
 static void push_buckets(lua_State *L, const ct_sample *s) {
     lua_createtable(L, CT_BUCKETS, 0);
@@ -86,6 +89,7 @@ static const struct {
     {"active_unknown", push_active_unknown},
     {"active_reason", push_active_reason},
     {"average_ns", push_average_ns},
+    {"active_average_ns", push_active_average_ns},
     {"errors", push_errors},
     {"cancelled", push_cancelled},
     {"min_ns", push_min_ns},

@@ -207,11 +207,14 @@ static int push_member(ct__lua_walk *walk, int name, int key) {
 static void walk_function(ct__lua_walk *walk, int table, int key, int member) {
     lua_State *L = walk->L;
     const char *text = lua_tostring(L, member);
-    if (!ct__lua_selects(walk->handle, text)) return;
+    if (walk->handle->ended || !ct__lua_selects(walk->handle, text)) return;
     if (lua_type(L, key) == LUA_TSTRING && is_left_alone(lua_tostring(L, key)))
         ct__lua_note_reason(L, walk->handle_at, text, "Lua calls it behind the program's back");
-    else
-        ct__lua_replace_field(L, walk->handle_at, table, key, member);
+    else if (ct__lua_replace_field(L, walk->handle_at, table, key, member)) {
+        lua_pushvalue(L, key);
+        lua_rawget(L, table);
+        lua_rawseti(L, walk->fresh, ++walk->fresh_count);
+    }
 }
 
 void ct__lua_walk_field(ct__lua_walk *walk, int table, int name, int key, lua_Integer depth) {
@@ -306,6 +309,8 @@ void ct__lua_walk_begin(ct__lua_walk *walk, lua_State *L, int handle) {
     *walk = (ct__lua_walk){.L = L, .handle = ct__lua_to_handle(L, handle), .handle_at = handle};
     lua_newtable(L);
     walk->visited = lua_gettop(L);
+    lua_newtable(L);
+    walk->fresh = lua_gettop(L);
     for (int i = 0; i < 2; i++) {
         lua_newtable(L);
         walk->queues[i] = lua_gettop(L);
@@ -331,6 +336,11 @@ void ct__lua_walk_all(ct__lua_walk *walk) {
     int top = lua_gettop(L), table = top + 1, name = top + 2, depth = top + 3;
     for (int which; (which = BY_FIELD, dequeue(walk, which)) || (which = BY_METATABLE, dequeue(walk, which));) {
         if (is_due(walk, which, table, name)) visit(walk, table, name, lua_tointeger(L, depth));
+        lua_settop(L, top);
+    }
+    for (lua_Integer i = 1; i <= walk->fresh_count; i++) {
+        lua_rawgeti(L, walk->fresh, i);
+        ct__lua_note_taken(L, walk->handle_at, top + 1);
         lua_settop(L, top);
     }
 }

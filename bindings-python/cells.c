@@ -116,8 +116,11 @@ static int is_own(PyObject *module) {
 }
 
 static int is_selected(const ctpy_monitoring *monitoring, const char *member, size_t length) {
-    if (monitoring->text != NULL) return ct_members_selects(monitoring->chosen, member, length);
-    return monitoring->list != NULL && ct_members_selects(monitoring->list, member, length);
+    for (size_t i = 0; i < monitoring->chosen_count; i++) {
+        const ct_members *by = monitoring->chosen[i] != NULL ? monitoring->chosen[i] : monitoring->list;
+        if (by != NULL && ct_members_selects(by, member, length)) return 1;
+    }
+    return 0;
 }
 
 /* "module.qualname" in UTF-8, as counters have it: new bytes; NULL without an exception. */
@@ -200,6 +203,19 @@ PyObject *ctpy_cells_list(const ctpy_monitoring *monitoring) {
     for (const ctpy_cell *cell = monitoring->cells; list != NULL && cell != NULL; cell = cell->next)
         if (Py_REFCNT(cell->code) > 0 && PyList_Append(list, cell->code) < 0) Py_CLEAR(list);
     return list;
+}
+
+PyObject *ctpy_cells_members(const ctpy_monitoring *monitoring) {
+    PyObject *codes = ctpy_cells_list(monitoring), *members = codes != NULL ? PyList_New(0) : NULL;
+    for (Py_ssize_t i = 0; members != NULL && i < PyList_GET_SIZE(codes); i++) {
+        const ctpy_cell *cell = ctpy_cell_of(monitoring, PyList_GET_ITEM(codes, i));
+        if (cell == NULL || !cell->selected || cell->spared || cell->counter == NULL) continue;
+        PyObject *member = ctpy_name_class(cell->module, ((PyCodeObject *)cell->code)->co_qualname);
+        if (member == NULL || PyList_Append(members, member) < 0) Py_CLEAR(members);
+        Py_XDECREF(member);
+    }
+    Py_XDECREF(codes);
+    return members;
 }
 
 #else

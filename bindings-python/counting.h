@@ -77,8 +77,12 @@ PyObject *ctpy_trace_increments(PyObject *module, PyObject *on);
     X(errors, "Calls that an exception ended (int).")                                                                  \
     X(cancelled, "Calls that were cancelled (int).")                                                                   \
     X(total_ns, "Nanoseconds in all calls (int).")                                                                     \
-    X(active_ns, "Nanoseconds of these on this thread, where that can differ (int).")                                  \
+    X(active_ns, "Nanoseconds of these in which the calls ran: not while a coroutine or generator was suspended "      \
+                 "(int); None where that is not known, see active_reason.")                                            \
+    X(active_unknown, "Calls of which it is not known for how long they ran (int).")                                   \
+    X(active_reason, "Why there is no active_ns (str); None where there is.")                                          \
     X(average_ns, "Nanoseconds per call (float); None without calls.")                                                 \
+    X(active_average_ns, "Nanoseconds that a call ran (float); None without calls and where that is not known.")       \
     X(min_ns, "The shortest call in nanoseconds (int); None without calls.")                                           \
     X(max_ns, "The longest call in nanoseconds (int); None without calls.")                                            \
     X(in_flight, "Calls that have begun and not ended (int).")                                                         \

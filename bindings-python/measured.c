@@ -316,6 +316,8 @@ static PyGetSetDef attributes[] = {
 
 static PyType_Slot function_slots[] = {
     COMMON_SLOTS,
+    {Py_tp_richcompare, CTPY_SLOT(ctpy_compare_function)},
+    {Py_tp_hash, CTPY_SLOT(ctpy_hash_wrapped)},
     {Py_tp_call, CTPY_SLOT(PyVectorcall_Call)},
     {Py_tp_members, members},
     {Py_tp_descr_get, CTPY_SLOT(bind_function)},

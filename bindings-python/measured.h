@@ -51,8 +51,9 @@ PyObject *ctpy_reduce_measured(PyObject *object, PyObject *protocol);
 PyObject *ctpy_set_function_name(PyObject *object, PyObject *args);
 PyObject *ctpy_set_object_name(PyObject *object, PyObject *args);
 
-/* Slots of every stand-in of an object. */
+/* Slots of every stand-in: of an object, of a function; of both. */
 PyObject *ctpy_compare_wrapped(PyObject *object, PyObject *other, int operation);
+PyObject *ctpy_compare_function(PyObject *object, PyObject *other, int operation);
 Py_hash_t ctpy_hash_wrapped(PyObject *object);
 
 /* The type for a stand-in of "wrapped": measured_types[which], made by "spec", or the same with the special methods

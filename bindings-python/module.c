@@ -146,7 +146,8 @@ PyDoc_STRVAR(monitoring_start_doc,
              "_monitoring_start($module, /, members, tool_name='codetimer')\n--\n\n"
              "Measure the functions that a members list selects, by sys.monitoring (3.12 and later; before:\n"
              "NotImplementedError). Again: select others instead.\n\n"
-             "members: str, a members list; None: follow the process's list, whatever it becomes.\n"
+             "members: str, a members list; None: follow the process's list, whatever it becomes; or a tuple of\n"
+             "    these: what any of them selects.\n"
              "Raises RuntimeError where sys.monitoring has no free tool id.");
 
 PyDoc_STRVAR(monitoring_update_doc, "_monitoring_update($module, /)\n--\n\n"
@@ -157,8 +158,8 @@ PyDoc_STRVAR(monitoring_stop_doc, "_monitoring_stop($module, /)\n--\n\n"
 
 PyDoc_STRVAR(monitoring_info_doc,
              "_monitoring_info($module, /)\n--\n\n"
-             "{'tool': id or None, 'members': str or None, 'seen': code objects, 'measured': of these,\n"
-             "'under_way': calls}");
+             "{'reached': list of members selected, as far as they have been seen, 'tool': id or None, 'members':\n"
+             "what was given, 'seen': code objects, 'measured': of these, 'under_way': calls}");
 
 static PyObject *get_last_result(PyObject *module, PyObject *ignored) {
     (void)ignored;

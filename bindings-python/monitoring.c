@@ -116,31 +116,61 @@ static int begin(ctpy_monitoring *monitoring, PyObject *name) {
     return -1;
 }
 
+/* ---- what is selected ---- */
+
+static void forget(ct_members **chosen, size_t count) {
+    for (size_t i = 0; i < count; i++) ct_members_free(chosen[i]);
+    PyMem_Free(chosen);
+}
+
+/* One text, or None. */
+static int choose_one(PyObject *text, ct_members **chosen) {
+    const char *utf8;
+    Py_ssize_t length;
+    *chosen = NULL;
+    if (ctpy_parse_members(text, 1, &utf8, &length) < 0) return -1;
+    if (utf8 == NULL || ct_members_parse(utf8, (size_t)length, chosen) == CT_OK) return 0;
+    PyErr_NoMemory();
+    return -1;
+}
+
+/* "text": a str or None, or a tuple of them. */
+static int choose(ctpy_monitoring *monitoring, PyObject *text) {
+    const size_t count = PyTuple_Check(text) ? (size_t)PyTuple_GET_SIZE(text) : 1;
+    ct_members **chosen = PyMem_Calloc(count + 1, sizeof *chosen);
+    if (chosen == NULL) PyErr_NoMemory();
+    for (size_t i = 0; chosen != NULL && i < count; i++) {
+        PyObject *one = PyTuple_Check(text) ? PyTuple_GET_ITEM(text, (Py_ssize_t)i) : text;
+        if (choose_one(one, &chosen[i]) == 0) continue;
+        forget(chosen, count);
+        return -1;
+    }
+    if (chosen == NULL) return -1;
+    forget(monitoring->chosen, monitoring->chosen_count);
+    monitoring->chosen = chosen;
+    monitoring->chosen_count = count;
+    Py_XSETREF(monitoring->text, Py_NewRef(text));
+    return 0;
+}
+
 /* ---- _monitoring_* ---- */
 
 PyObject *ctpy_monitoring_start(PyObject *module, PyObject *args, PyObject *kwargs) {
     static const char *const keywords[] = {"members", "tool_name", NULL};
     ctpy_monitoring *monitoring = ctpy_get_state(module)->monitoring;
     PyObject *text, *name = NULL;
-    const char *utf8;
-    Py_ssize_t length;
-    ct_members *chosen = NULL;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|U:_monitoring_start", CTPY_MUTABLE(char **, keywords), &text,
-                                     &name) ||
-        ctpy_parse_members(text, 1, &utf8, &length) < 0)
+                                     &name))
         return NULL;
-    if (utf8 != NULL && ct_members_parse(utf8, (size_t)length, &chosen) != CT_OK) return PyErr_NoMemory();
     name = name != NULL ? Py_NewRef(name) : PyUnicode_FromString("codetimer");
-    const int begun = name != NULL ? begin(monitoring, name) : -1;
+    const int was_on = monitoring->tool >= 0;
+    int begun = name != NULL ? begin(monitoring, name) : -1;
     Py_XDECREF(name);
-    if (begun < 0) {
-        ct_members_free(chosen);
-        return NULL;
+    if (begun == 0 && choose(monitoring, text) < 0) {
+        if (!was_on) stop(monitoring);
+        begun = -1;
     }
-    ct_members_free(monitoring->chosen);
-    monitoring->chosen = chosen;
-    Py_XSETREF(monitoring->text, utf8 != NULL ? Py_NewRef(text) : NULL);
-    return update(monitoring, 1) < 0 ? NULL : Py_NewRef(Py_None);
+    return begun < 0 || update(monitoring, 1) < 0 ? NULL : Py_NewRef(Py_None);
 }
 
 PyObject *ctpy_monitoring_update(PyObject *module, PyObject *ignored) {
@@ -164,8 +194,12 @@ PyObject *ctpy_monitoring_info(PyObject *module, PyObject *ignored) {
     const int is_on = monitoring->tool >= 0;
     PyObject *tool = is_on ? PyLong_FromLong(monitoring->tool) : Py_NewRef(Py_None);
     if (tool == NULL) return NULL;
+    PyObject *reached = ctpy_cells_members(monitoring);
+    if (reached == NULL) Py_DECREF(tool);
+    if (reached == NULL) return NULL;
     return Py_BuildValue(
-        "{sNsOsnsnsn}", "tool", tool, "members", is_on && monitoring->text != NULL ? monitoring->text : Py_None, "seen",
+        "{sNsNsOsnsnsn}", "reached", reached, "tool", tool, "members",
+        is_on && monitoring->text != NULL ? monitoring->text : Py_None, "seen",
         (Py_ssize_t)monitoring->seen, "measured", (Py_ssize_t)monitoring->on, "under_way", (Py_ssize_t)under_way);
 }
 
@@ -200,7 +234,7 @@ void ctpy_monitoring_close(ctpy_state *state) {
     PyErr_Fetch(&type, &value, &traceback);
     if (monitoring->tool >= 0) stop(monitoring);
     while (monitoring->cells != NULL) ctpy_cell_remove(monitoring->cells);
-    ct_members_free(monitoring->chosen);
+    forget(monitoring->chosen, monitoring->chosen_count);
     ct_members_free(monitoring->list);
     Py_XDECREF(monitoring->text);
     Py_XDECREF(monitoring->disable);

@@ -136,8 +136,9 @@ typedef struct ctpy_monitoring {
     int tool;              /* our id; -1: not started */
     int bits[CTPY_EVENTS]; /* the interpreter's numbers of the events */
     int everywhere;        /* the events that are on for all code */
-    PyObject *text;        /* of what is selected; NULL: as the list of the process says */
-    ct_members *chosen;    /* the same parsed */
+    PyObject *text;        /* of what is selected, as it was given: str, None, or a tuple of these */
+    ct_members **chosen;   /* the same parsed; NULL: as the list of the process says */
+    size_t chosen_count;
     ct_members *list;      /* that of the process; NULL: there is none */
     uint64_t changes;      /* of that list, when it was read */
     ctpy_cell *cells;
@@ -175,6 +176,9 @@ int ctpy_cell_wanted(const ctpy_cell *cell);
 
 /* Tells the log what became of its counter, once. */
 void ctpy_cell_tell(ctpy_cell *cell);
+
+/* The members that are selected now, as far as their code has been seen: a new list. */
+PyObject *ctpy_cells_members(const ctpy_monitoring *monitoring);
 
 /* All code objects that have a cell: a new list. */
 PyObject *ctpy_cells_list(const ctpy_monitoring *monitoring);

@@ -52,7 +52,7 @@ NUMBER(calls)
 NUMBER(errors)
 NUMBER(cancelled)
 NUMBER(total_ns)
-NUMBER(active_ns)
+NUMBER(active_unknown)
 NUMBER(in_flight)
 NUMBER(anomalies)
 NUMBER_WITH_CALLS(min_ns)
@@ -62,6 +62,26 @@ PyObject *ctpy_sample_average_ns(const ct_sample *sample) {
     double average;
     return ct_sample_average_ns(sample, &average) == CT_OK ? PyFloat_FromDouble(average) : Py_NewRef(Py_None);
 }
+
+/* ---- the time in which calls ran ---- */
+
+PyObject *ctpy_sample_active_ns(const ct_sample *sample) {
+    return sample->active_unknown == 0 ? PyLong_FromUnsignedLongLong(sample->active_ns) : Py_NewRef(Py_None);
+}
+
+PyObject *ctpy_sample_active_reason(const ct_sample *sample) {
+    if (sample->active_unknown == 0) return Py_NewRef(Py_None);
+    return PyUnicode_FromFormat("%llu of the calls could wait, and their language does not tell for how long they did",
+                                (unsigned long long)sample->active_unknown);
+}
+
+PyObject *ctpy_sample_active_average_ns(const ct_sample *sample) {
+    double average;
+    if (ct_sample_active_average_ns(sample, &average) != CT_OK) return Py_NewRef(Py_None);
+    return PyFloat_FromDouble(average);
+}
+
+/* ---- percentiles ---- */
 
 PyObject *ctpy_sample_percentile(const ct_sample *sample, PyObject *q) {
     static const char range[] = "q must be a number from 0 to 100";

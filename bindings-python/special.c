@@ -16,12 +16,17 @@ static PyObject *wrapped_in(PyObject *object) { return ctpy_measured_wrapped(obj
 /* As the wrapped object compares; and it is equal to its stand-in, and that to another stand-in of it. */
 PyObject *ctpy_compare_wrapped(PyObject *object, PyObject *other, int operation) {
     PyObject *wrapped = wrapped_in(object);
-    if (ctpy_is_measured_object(other)) other = wrapped_in(other);
+    if (!PyMethod_Check(other) && ctpy_is_measured(NULL, other)) other = wrapped_in(other);
     richcmpfunc compare = Py_TYPE(wrapped)->tp_richcompare;
     PyObject *answer = compare != NULL ? compare(wrapped, other, operation) : Py_NewRef(Py_NotImplemented);
     if (answer != Py_NotImplemented || wrapped != other || (operation != Py_EQ && operation != Py_NE)) return answer;
     Py_DECREF(answer);
     return PyBool_FromLong(operation == Py_EQ);
+}
+
+/* A function that somebody keeps in a list or dict is found there by its stand-in, and the other way round. */
+PyObject *ctpy_compare_function(PyObject *object, PyObject *other, int operation) {
+    return ctpy_compare_wrapped(object, other, operation);
 }
 
 Py_hash_t ctpy_hash_wrapped(PyObject *object) { return PyObject_Hash(wrapped_in(object)); }

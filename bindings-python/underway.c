@@ -230,16 +230,23 @@ int ctpy_underway_clear(PyObject *object) {
     return 0;
 }
 
-void ctpy_underway_free(PyObject *object) {
+static void free_now(PyObject *object) {
     ctpy_underway *call = (ctpy_underway *)object;
     PyTypeObject *type = Py_TYPE(object);
-    PyObject_GC_UnTrack(object);
     if (call->weak != NULL) PyObject_ClearWeakRefs(object);
     (void)ctpy_underway_clear(object);
     Py_DECREF(call->inner);
     Py_XDECREF(call->measured);
     type->tp_free(object);
     Py_DECREF(type);
+}
+
+/* Generators that hold each other may be a long chain: the trashcan keeps it from using up the stack. */
+void ctpy_underway_free(PyObject *object) {
+    PyObject_GC_UnTrack(object);
+    Py_TRASHCAN_BEGIN(object, ctpy_underway_free)
+    free_now(object);
+    Py_TRASHCAN_END
 }
 
 /* ---- attributes ---- */

@@ -119,6 +119,11 @@ CT_API void ct_sample_add(ct_sample *sum, const ct_sample *more);
 CT_API int ct_sample_average_ns(const ct_sample *sample, double *average_ns);
 CT_API int ct_sample_percentile_ns(const ct_sample *sample, double percent, double *percentile_ns);
 
+/* The mean active time of the calls in a sample, and 1 where it may be another than the mean, so that readers want to
+ * see both. CT_OK, CT_ENOENT (no call, or calls whose active time is not known). */
+CT_API int ct_sample_active_average_ns(const ct_sample *sample, double *average_ns);
+CT_API int ct_sample_waits(const ct_sample *sample);
+
 /* Keys by index: 0 up to ct_counters_end(). Returns the length of the key, 0 if none is listed there; it is written,
  * with a NUL, only if length < size. */
 CT_API uint32_t ct_counters_end(void);
@@ -135,7 +140,8 @@ typedef struct ct_counters {
 
 CT_API void ct_counters_info(ct_counters *counters);
 
-/* The table of all listed counters, longest total first; averages, percentiles and extremes over their lifetime.
+/* The table of all listed counters, longest total first; averages, percentiles and extremes over their lifetime. The
+ * mean active time has a column where some of the calls waited.
  * Returns as snprintf does; on lack of memory 0. */
 CT_API size_t ct_report_counters(const ct_report_options *options, char *buffer, size_t size);
 

@@ -3,7 +3,7 @@
  * report_counters.c: the table of all counters of this process, as every language prints it.
  *
  * Rows are taken one by one, so that the registry is never locked for long; the longest total comes first. A disabled
- * counter and one without a call have no row.
+ * counter and one without a call have no row. How long calls were active has a column only where some of them waited.
  */
 #include <string.h>
 
@@ -13,9 +13,10 @@
 #include "registry.h"
 #include "table.h"
 
-static const char *const titles[] = {"Calls", "Average", "P50", "P99", "Min", "Max", "Total", "Errors", "In Flight"};
+static const char *const titles[] = {"Calls", "Average", "Active", "P50",    "P99",
+                                     "Min",   "Max",     "Total",  "Errors", "In Flight"};
 
-enum { COLUMNS = sizeof titles / sizeof titles[0] };
+enum { COLUMNS = sizeof titles / sizeof titles[0], ACTIVE = 2 };
 
 /* The member, or the whole key where the category is not its beginning. */
 static const char *shown_name(const char *key) {
@@ -31,24 +32,31 @@ static void put_count_cell(char *cell, uint64_t count) {
     ct__text_put_count(&text, count);
 }
 
-static void put_duration_cell(char *cell, double duration_ns, int ascii) {
+/* A dash for what is not known: without a call, or because nobody can tell. */
+static void put_duration_cell(char *cell, int status, double duration_ns, int ascii) {
     ct__text text;
     ct__text_start(&text, cell, CT__CELL_SIZE);
-    ct__text_put_duration(&text, duration_ns, ascii);
+    if (status == CT_OK) ct__text_put_duration(&text, duration_ns, ascii);
+    if (status != CT_OK) ct__text_put(&text, ascii ? "-" : "\xe2\x80\x94");
 }
 
 static void fill_row(ct__table_row *row, const ct_sample *sample, int ascii) {
-    double average = 0, p50 = 0, p99 = 0;
-    ct_sample_average_ns(sample, &average);
-    ct_sample_percentile_ns(sample, 50, &p50);
-    ct_sample_percentile_ns(sample, 99, &p99);
-    const double least = (double)sample->min_ns, longest = (double)sample->max_ns, total = (double)sample->total_ns;
-    const double durations[] = {average, p50, p99, least, longest, total};
+    double average = 0, active = 0, p50 = 0, p99 = 0;
+    const int called = sample->calls > 0 ? CT_OK : CT_ENOENT, ran = ct_sample_active_average_ns(sample, &active);
+    (void)ct_sample_average_ns(sample, &average);
+    const int spread = ct_sample_percentile_ns(sample, 50, &p50);
+    (void)ct_sample_percentile_ns(sample, 99, &p99);
     row->order = sample->total_ns;
     put_count_cell(row->cells[0], sample->calls);
-    for (size_t i = 0; i < 6; i++) put_duration_cell(row->cells[i + 1], durations[i], ascii);
-    put_count_cell(row->cells[7], sample->errors);
-    put_count_cell(row->cells[8], sample->in_flight);
+    put_duration_cell(row->cells[1], called, average, ascii);
+    put_duration_cell(row->cells[ACTIVE], ran, active, ascii);
+    put_duration_cell(row->cells[3], spread, p50, ascii);
+    put_duration_cell(row->cells[4], spread, p99, ascii);
+    put_duration_cell(row->cells[5], called, (double)sample->min_ns, ascii);
+    put_duration_cell(row->cells[6], called, (double)sample->max_ns, ascii);
+    put_duration_cell(row->cells[7], CT_OK, (double)sample->total_ns, ascii);
+    put_count_cell(row->cells[8], sample->errors);
+    put_count_cell(row->cells[9], sample->in_flight);
 }
 
 /* Adds the row of one record, if there is one to show. Returns 0 without memory. */
@@ -67,6 +75,7 @@ static int take_row(ct__table *table, uint32_t index, int ascii, uint64_t *silen
     }
     ct__os_unlock();
     if (row != NULL) fill_row(row, &sample, ascii);
+    if (row != NULL && ct_sample_waits(&sample)) table->hidden = 0;
     return row != NULL || !shown;
 }
 
@@ -100,6 +109,7 @@ size_t ct_report_counters(const ct_report_options *options, char *buffer, size_t
     ct__text_start(&text, buffer, size);
     ct__table_start(&table, "Member");
     for (size_t c = 0; c < COLUMNS; c++) ct__table_column(&table, titles[c]);
+    table.hidden = 1u << ACTIVE; /* until some row waits */
     if (collect(&table, options != NULL && options->ascii, &silent)) {
         ct__table_sort(&table);
         ct__table_put(&text, &table, options != NULL && options->color);

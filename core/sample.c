@@ -138,6 +138,16 @@ int ct_sample_average_ns(const ct_sample *sample, double *average_ns) {
     return CT_OK;
 }
 
+int ct_sample_active_average_ns(const ct_sample *sample, double *average_ns) {
+    if (sample->calls == 0 || sample->active_unknown > 0) return CT_ENOENT;
+    *average_ns = (double)sample->active_ns / (double)sample->calls;
+    return CT_OK;
+}
+
+int ct_sample_waits(const ct_sample *sample) {
+    return sample->active_unknown > 0 || sample->active_ns != sample->total_ns;
+}
+
 static int has_values(const ct_sample *sample) {
     for (size_t i = 0; i < CT__BUCKETS; i++)
         if (sample->buckets[i] > 0) return 1;

@@ -95,6 +95,7 @@ static void put_name(ct__text *text, const ct__table *table, const char *name, i
 }
 
 static void put_cell(ct__text *text, const ct__table *table, size_t column, const char *cell) {
+    if (table->hidden >> column & 1) return;
     put_spaces(text, 2 + table->widths[column] - width_of(cell));
     ct__text_put(text, cell);
 }

@@ -24,6 +24,7 @@ typedef struct ct__table {
     const char *titles[CT__TABLE_COLUMNS_MAX];
     ct__table_row *rows;
     size_t count, room;
+    unsigned hidden; /* bit c: the column c is not shown */
     size_t name_width, widths[CT__TABLE_COLUMNS_MAX];
 } ct__table;
 

@@ -1,37 +1,31 @@
 -- SPDX-License-Identifier: MIT
 --
--- Three workers that sleep a random time. Two are measured; the third is switched on from another terminal.
+-- Three workers that sleep random times, for ever. A file says which of them are measured, and is edited meanwhile.
+-- Each adds up for itself how long its calls take, so that what codetimer shows can be compared with the truth.
 --
---     lua5.4 examples/workers.lua [SECONDS]
---     codetimer top                              # in another terminal: first and second
---     codetimer enable PID "*.third"             # now the third too
+--     lua5.4 examples/workers.lua [FILE]                    # FILE: examples/workers.members; Ctrl-C ends it
+--     codetimer top                                         # in another terminal: first and second
+--     sed -i s/second/third/ examples/workers.members       # within a second: first and third
+--     codetimer enable PID "*.second"                       # ... or without the file: now all of them
 --
--- Each worker adds up for itself how long its calls take, so that what codetimer shows can be compared with the truth.
 -- The workers are coroutines: one that sleeps yields until it is due, and the scheduler sleeps until the first one is.
 local codetimer = require "codetimer"
 
 -- Lua itself cannot sleep: LuaSocket can, or a command.
 local has_socket, socket = pcall(require, "socket")
-local function wait(seconds)
-    if has_socket then return socket.sleep(seconds) end
-    io.popen(("sleep %.6f"):format(seconds)):close()
-end
+local function sleep(seconds) io.popen(("sleep %.6f"):format(seconds)):close() end
+local wait = has_socket and socket.sleep or sleep
 
 local function now() return codetimer.now_ns() / 1e9 end
 local function sleep_between(least, most) coroutine.yield(now() + least + (most - least) * math.random()) end
 
-local jobs = {
-    first = codetimer.measured(function() sleep_between(0.002, 0.006) end,
-        { name = "workers.first", help = "sleeps 2 to 6 ms" }),
-    second = codetimer.measured(function() sleep_between(0.005, 0.015) end,
-        { name = "workers.second", help = "sleeps 5 to 15 ms" }),
-    third = codetimer.measured(function() sleep_between(0.010, 0.030) end,
-        { name = "workers.third", help = "sleeps 10 to 30 ms; measured when it is switched on" }),
-}
-local workers = {}
+local jobs = {}
+function jobs.first() sleep_between(0.002, 0.006) end
+function jobs.second() sleep_between(0.005, 0.015) end
+function jobs.third() sleep_between(0.010, 0.030) end
 
-local function work(worker, finish)
-    while now() < finish do
+local function work(worker)
+    while true do
         local start = codetimer.now_ns()
         jobs[worker.name]()
         worker.total = worker.total + codetimer.now_ns() - start
@@ -39,22 +33,27 @@ local function work(worker, finish)
     end
 end
 
-codetimer.configure { members = "*.first; *.second" }
-local pid, finish = io.popen("echo $PPID"):read("n"), now() + (tonumber(arg[1]) or 60)
-print(('process %d: try  codetimer top  and  codetimer enable %d "*.third"'):format(pid, pid))
-io.stdout:flush()
+local workers = {}
 for i, name in ipairs { "first", "second", "third" } do
     workers[i] = { name = name, run = coroutine.wrap(work), due = 0, calls = 0, total = 0 }
 end
-while true do
-    local first = workers[1]
-    for _, worker in ipairs(workers) do if worker.due < first.due then first = worker end end
-    if first.due == math.huge then break end
-    wait(math.max(0, first.due - now()))
-    first.due = first.run(first, finish) or math.huge -- it tells when it is due again; nothing: it has ended
+
+local function schedule()
+    while true do
+        table.sort(workers, function(a, b) return a.due < b.due end)
+        wait(math.max(0, workers[1].due - now()))
+        workers[1].due = workers[1].run(workers[1]) -- it tells when it is due again
+    end
 end
+
+local file, pid = arg[1] or arg[0]:gsub("%.lua$", ".members"), io.popen("echo $PPID"):read("n")
+codetimer.configure { file = file }
+codetimer.instrument(jobs, "workers")
+print(("process %d: see it by  codetimer top  and edit %s"):format(pid, file))
+io.stdout:flush()
+print(select(2, pcall(schedule)))
 for _, worker in ipairs(workers) do
-    local each = worker.total / worker.calls / 1e6
-    print(("%s: %d calls, %.3f ms each by its own count"):format(worker.name, worker.calls, each))
+    local name, calls, each = worker.name, worker.calls, worker.total / worker.calls / 1e6
+    print(("%s: %d calls, %.3f ms each by its own count"):format(name, calls, each))
 end
 codetimer.report()

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""Three workers that sleep a random time. Two are measured; the third is switched on from another terminal.
+"""Three workers that sleep random times, for ever. A file says which of them are measured, and is edited meanwhile.
+Each adds up for itself how long its calls take, so that what codetimer shows can be compared with the truth.
 
-    python examples/workers.py [SECONDS]
-    codetimer top                              # in another terminal: first and second
-    codetimer enable PID "*.third"             # now the third too
-
-Each worker adds up for itself how long its calls take, so that what codetimer shows can be compared with the truth.
+    python examples/workers.py [FILE]                     # FILE: examples/workers.members; Ctrl-C ends it
+    codetimer top                                         # in another terminal: first and second
+    sed -i s/second/third/ examples/workers.members       # within a second: first and third
+    codetimer enable PID "*.second"                       # ... or without the file: now all of them
 """
 
 import os
 import random
 import sys
+import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import codetimer
 
@@ -27,33 +27,34 @@ def second() -> None:
     time.sleep(random.uniform(0.005, 0.015))
 
 
-@codetimer.measured(help="sleeps 10 to 30 ms; measured when it is switched on")
+@codetimer.measured(help="sleeps 10 to 30 ms; measured when the file says so")
 def third() -> None:
     time.sleep(random.uniform(0.010, 0.030))
 
 
-def work(job, until, truth) -> None:
-    calls, total = 0, 0
-    while time.monotonic() < until:
+def work(job, stop, truth) -> None:
+    while not stop.is_set():
         start = time.perf_counter_ns()
         job()
-        total += time.perf_counter_ns() - start
-        calls += 1
-    truth[job.__name__] = (calls, total)
+        truth.append(time.perf_counter_ns() - start)
 
 
-def main() -> None:
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
-    codetimer.configure(members="*.first; *.second")
-    print(f'process {os.getpid()}: try  codetimer top  and  codetimer enable {os.getpid()} "*.third"', flush=True)
-    truth: dict[str, tuple[int, int]] = {}
-    until = time.monotonic() + seconds
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(lambda job: work(job, until, truth), (first, second, third)))
-    for name, (calls, total) in sorted(truth.items()):
-        print(f"{name}: {calls} calls, {total / calls / 1e6:.3f} ms each by its own count", flush=True)
-    codetimer.report()
+def main(file=__file__.replace(".py", ".members")) -> None:
+    codetimer.configure(file=file)
+    print(f"process {os.getpid()}: see it by  codetimer top  and edit {file}", flush=True)
+    stop, truth = threading.Event(), {job: [] for job in (first, second, third)}
+    workers = [threading.Thread(target=work, args=(job, stop, truth[job])) for job in truth]
+    for worker in workers:
+        worker.start()
+    try:
+        workers[0].join()
+    finally:  # Ctrl-C; there is no other end
+        stop.set()
+        list(map(threading.Thread.join, workers))
+        for job, ns in truth.items():
+            print(f"{job.__name__}: {len(ns)} calls, {sum(ns) / len(ns) / 1e6:.3f} ms each by its own count")
+        codetimer.report()
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

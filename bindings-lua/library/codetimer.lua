@@ -141,6 +141,7 @@ function codetimer.last_result() end
 ---                        coroutine waits. Those in the main thread, or in a C function that forbids it, cannot
 ---@field active_reason string? why there is no active_ns
 ---@field average_ns number? nil without calls, as min_ns and max_ns
+---@field active_average_ns number? nil without calls, and where active_ns is
 ---@field errors integer calls that an error ended
 ---@field cancelled integer calls that will never end: their coroutine or state was closed, or lost; that is also how
 ---                        an error shows that kills a coroutine under coroutine.resume, see measured

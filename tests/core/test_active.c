@@ -73,6 +73,9 @@ static void test_active(void **unused) {
     assert_true(sample.total_ns >= 51000 && sample.total_ns <= 51200);
     assert_true(sample.active_ns >= 3000 && sample.active_ns <= 3100);
     assert_true(sum_buckets() == 1 && sample.max_ns == sample.total_ns);
+    double average = 0;
+    assert_int_equal(ct_sample_active_average_ns(&sample, &average), CT_OK);
+    assert_true(average == (double)sample.active_ns && ct_sample_waits(&sample));
 }
 
 static void test_active_is_not_known(void **unused) {
@@ -90,6 +93,11 @@ static void test_active_is_not_known(void **unused) {
     assert_true(sample.active_ns < 1100 && sample.total_ns >= 6000);
     assert_int_equal(ct_sample_difference(&sample, &before, &window), CT_OK);
     assert_true(window.active_unknown == 1 && window.active_ns == 0);
+    double average = 0;
+    assert_int_equal(ct_sample_active_average_ns(&sample, &average), CT_ENOENT);
+    assert_true(ct_sample_waits(&sample) && !ct_sample_waits(&before));
+    assert_int_equal(ct_sample_active_average_ns(&before, &average), CT_OK);
+    assert_true(average == (double)before.total_ns);
     ct_sample_add(&window, &sample);
     assert_true(window.active_unknown == 2);
     assert_int_equal(ct_counter_reset(counter), CT_OK);

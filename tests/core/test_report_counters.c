@@ -12,6 +12,7 @@
 
 #include "child.h"
 #include "codetimer.h"
+#include "fake_clock.h"
 #include "platform/platform.h"
 #include "registry.h"
 
@@ -62,6 +63,34 @@ static void check_table(void) {
     CHECK(strstr(buffer, "\x1b[33mshop.handle\x1b[0m ") != NULL && strstr(buffer, "1.024 us") != NULL);
 }
 
+static void take(ct_counter *counter, const ct_active *active) {
+    ct_token token;
+    ct_enter(counter, &token);
+    fake_clock.ns += 50000000;
+    ct_leave_active(counter, &token, active, CT_RETURNED);
+}
+
+/* How long calls were active is shown beside how long they took, as soon as one of them waited. */
+static void check_active(void) {
+    ct_writer *writer;
+    CHECK(ct_writer_open("script", &writer) == CT_OK);
+    ct_counter *waits = open_counter(writer, NULL, "a.waits"), *unknown = open_counter(writer, NULL, "a.unknown");
+    ct_counter *plain = open_counter(writer, NULL, "a.plain"), *begun = open_counter(writer, NULL, "a.begun");
+    ct_counter_record(plain, 1000000, CT_RETURNED);
+    ct_report_counters(NULL, buffer, sizeof buffer);
+    CHECK(strstr(buffer, "Active") == NULL);
+    take(waits, &(ct_active){0});
+    take(unknown, NULL);
+    ct_token token;
+    ct_enter(begun, &token);
+    ct_report_counters(&(ct_report_options){sizeof(ct_report_options), 0, 1, 0}, buffer, sizeof buffer);
+    CHECK(strstr(buffer, "Member     Calls    Average    Active        P50 ") != NULL);
+    CHECK(strstr(buffer, "a.waits        1  50.000 ms  0.000 ns ") != NULL);
+    CHECK(strstr(buffer, "a.unknown      1  50.000 ms         - ") != NULL);
+    CHECK(strstr(buffer, "a.plain        1   1.000 ms  1.000 ms ") != NULL);
+    CHECK(strstr(buffer, "a.begun        0          -         -          -          -          -          -") != NULL);
+}
+
 /* One huge name must not make every row as wide. */
 static void check_huge_name(void) {
     ct_writer *writer;
@@ -92,6 +121,7 @@ static void check_refused(void) {
 
 static void test_empty(void **unused) { (void)unused; assert_int_equal(run_in_child(check_empty), 0); }
 static void test_table(void **unused) { (void)unused; assert_int_equal(run_in_child(check_table), 0); }
+static void test_active(void **unused) { (void)unused; assert_int_equal(run_in_child(check_active), 0); }
 static void test_huge_name(void **unused) { (void)unused; assert_int_equal(run_in_child(check_huge_name), 0); }
 static void test_refused(void **unused) { (void)unused; assert_int_equal(run_in_child(check_refused), 0); }
 
@@ -99,6 +129,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_empty),
         cmocka_unit_test(test_table),
+        cmocka_unit_test(test_active),
         cmocka_unit_test(test_huge_name),
         cmocka_unit_test(test_refused),
     };

@@ -17,8 +17,11 @@ local function run(code)
             assert(c.active_unknown == unknown, key .. ": " .. c.active_unknown .. " unknown")
             if unknown == 0 then
                 assert(c.active_ns == c.total_ns and c.active_reason == nil)
+                assert(c.active_average_ns == c.average_ns)
             else
-                assert(c.active_ns == nil and c.active_reason:find("^" .. unknown .. " of the calls could yield"))
+                assert(c.active_ns == nil and c.active_average_ns == nil)
+                assert(c.active_reason == unknown .. " of the calls could wait, and their language does not tell for "
+                    .. "how long they did")
             end
         end
     ]] .. code))

@@ -179,29 +179,6 @@ describe("configure", function()
     end)
 end)
 
-describe("examples/workers.lua", function()
-    it("has a third worker that is switched on from outside", function()
-        local command = "CODETIMER_DIR=%s exec %s examples/workers.lua 0.7"
-        local output = assert(io.popen(command:format(live.folder, child.interpreter())))
-        local pid = tonumber(output:read("l"):match("^process (%d+): try "))
-        local view
-        repeat view = attach(pid) until view
-        local key, before = "workers/workers.third", view:sample()
-        assert.same({ 0, false }, { before[key].calls, before[key].enabled })
-        assert.is_true(view:enable("*.third"))
-        local text = output:read("a")
-        output:close()
-        local last = view:sample()
-        for name, truth in text:gmatch("(%a+): (%d+) calls, [%d.]+ ms each") do
-            local calls = last["workers/workers." .. name].calls
-            assert.truthy(name == "third" and calls > 0 and calls <= tonumber(truth) or calls == tonumber(truth), text)
-        end
-        for _, name in ipairs { "first", "second", "third" } do
-            assert.truthy(text:find("workers." .. name, 1, true), text)
-        end
-    end)
-end)
-
 describe("two languages in one process", function()
     -- A Python program that has a Lua state, each with the codetimer of its own language.
     local program = [[

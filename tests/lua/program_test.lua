@@ -27,10 +27,12 @@ local function read(name)
     return text
 end
 
--- Runs a shell command in the folder, where os.exit may leave a state open; returns standard output, standard error, and exit status or -signal.
+-- Runs a shell command in the folder; os.exit may leave a state open there. Returns standard output, error,
+-- and exit status or -signal.
 local function shell(command, env)
-    local line = ("cd %s && env LUA=%s LUA_CPATH='%s;;' CODETIMER_PUBLISH=0 %s sh -c '%s' >out 2>err"):format(
-        folder, child.interpreter(), module_path, child.host_leaks .. " " .. (env or ""), command:gsub("'", "'\\''"))
+    env = ("%s CODETIMER_PUBLISH=0 %s"):format(child.host_leaks, env or "")
+    local line = ("cd %s && env LUA=%s LUA_CPATH='%s;;' %s sh -c '%s' >out 2>err"):format(
+        folder, child.interpreter(), module_path, env, command:gsub("'", "'\\''"))
     local _, kind, status = os.execute(line)
     return read "out", read "err", kind == "exit" and status or -status
 end
@@ -112,6 +114,28 @@ describe("codetimer-lua run", function()
         end
         assert.is_truthy(run "--help":find("usage: codetimer-lua run", 1, true))
         assert.equal(2, select(3, shell(program)))
+    end)
+end)
+
+describe("a file that is edited while the program runs", function()
+    it("brings functions that were not measured before, and takes others away", function()
+        write("m.lua", "return { f = function() end, g = function() end }")
+        write("list", "m.f")
+        write("p.lua", [[
+            local m, bare = require "m", require "m".g
+            for _ = 1, 10 do m.f() m.g() end
+            local file = io.open("list", "w")
+            file:write "m.g"
+            file:close()
+            local deadline = os.time() + 60
+            repeat m.f() until m.g ~= bare or os.time() > deadline
+            m.f() m.g() m.g()
+            local codetimer = require "codetimer"
+            local f, g = codetimer.counters "m.f", codetimer.counters "m.g"
+            print(f.enabled, g.enabled, f.calls >= 10, g.calls)
+        ]])
+        local out, err, status = run "--config list p.lua"
+        assert.same({ "false\ttrue\ttrue\t2\n", "", 0 }, { out, err, status })
     end)
 end)
 

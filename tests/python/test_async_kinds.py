@@ -202,7 +202,7 @@ def test_recursion():
 
 
 def test_deep_chain_of_abandoned():
-    """As deep as that of bare ones may be."""
+    """Each holds the next; dropping the first must not use up the stack."""
 
     @measured
     def chain(inner):
@@ -210,9 +210,9 @@ def test_deep_chain_of_abandoned():
         yield from inner
 
     made = iter(())
-    for _ in range(2000):
+    for _ in range(50_000):
         made = chain(made)
         next(made)
     del made
     gc.collect()
-    assert only() == (2000, 0, 2000, 0)
+    assert only() == (50_000, 0, 50_000, 0)

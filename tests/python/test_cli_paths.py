@@ -46,7 +46,7 @@ def test_members_with_slashes_and_brackets():
         ("/x/average", "is no path"),
         (r"\shop\average", "is no path"),
         (r"\shop(x)", "is no path"),
-        ("shop/x/mean", "no counter 'mean': it is one of average, calls, rate, errors, p50"),
+        ("shop/x/mean", "no counter 'mean': it is one of average, active, calls, rate, errors, p50"),
         (r"\shop(x)\Average", "no counter 'Average'"),
         ("shop/x/", "no counter ''"),
         (r"\shop()\average", "selects nothing"),

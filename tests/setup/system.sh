@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# system.sh GROUP...: sees to it that the tools of the named groups (base, lint, fuzz, valgrind, prometheus) are on this
-# machine.
+# system.sh GROUP...: sees to it that the tools of the named groups (base, lint, fuzz, valgrind, prometheus, socket) are
+# on this machine.
 #
 # Each tool is probed by using it, so it does not matter where it came from. Only what is missing is installed, with
 # apt-get, as root or through sudo without a password. Nothing is ever asked: where that is not possible, the command
@@ -62,6 +62,9 @@ need_fuzz() {
 
 # A service, so only continuous integration installs it; elsewhere its tests say that they are skipped.
 need_prometheus() { need prometheus has prometheus; }
+
+# With it the workers of examples/workers.lua sleep better; they can do without.
+need_socket() { need lua-socket lua5.4 -e 'require "socket"'; }
 
 need_valgrind() { need "valgrind libc6-dbg" has valgrind; }
 

@@ -20,6 +20,7 @@ DESCRIPTION = """\
 The processes that publish counters: one line for each segment, also for those that ended processes left behind and for
 files that cannot be read, with the reason. With PID, the counters of that process, also those that are switched off."""
 
+ACTIVE = 4  # the column that is left out where it says the same as the one before it
 LONGEST_LIST = 200  # characters of a members list that are shown
 
 
@@ -113,7 +114,8 @@ def _document(view: View, rows: list[tuple[Sample, str]]) -> dict[str, Any]:
 def _counter(sample: Sample, help: str, busy: bool) -> dict[str, Any]:
     """Of a busy one, which this view never saw otherwise, no value is known."""
     names = ("key", "category", "member", "enabled")
-    fields = "calls errors cancelled total_ns average_ns min_ns max_ns in_flight".split()
+    fields = "calls errors cancelled total_ns active_ns active_unknown average_ns active_average_ns".split()
+    fields += "min_ns max_ns in_flight".split()
     return {
         **{name: getattr(sample, name) for name in names},
         "busy": busy,
@@ -136,10 +138,12 @@ def _print_counters(view: View, rows: list[tuple[Sample, str]]) -> None:
     members = view.members
     shown = "none, all is measured" if members is None else _shortened(printable(members, signs.encoding), signs)
     print(f"members list: {shown}{'' if view.acknowledged else ' (not acknowledged yet)'}")
-    header = ("ENABLED", "KEY", "CALLS", "AVERAGE", "P50", "P99", "MAX", "ERRORS", "IN FLIGHT", "HELP")
+    header = ("ENABLED", "KEY", "CALLS", "AVERAGE", "ACTIVE", "P50", "P99", "MAX", "ERRORS", "IN FLIGHT", "HELP")
     busy = view.busy
     table = [header, *(_counter_row(sample, help, sample.key in busy, signs) for sample, help in rows)]
-    print_table(table, right=set(range(2, 9)))
+    if all(sample.active_ns == sample.total_ns for sample, _ in rows):  # nobody waited
+        table = [row[:ACTIVE] + row[ACTIVE + 1 :] for row in table]
+    print_table(table, right=set(range(2, len(table[0]) - 1)))
     if busy or any(sample.unclean for sample, _ in rows):
         tell("busy: its writer was in the way; unclean: taken in the middle of an update, one call may be half in")
 
@@ -164,6 +168,7 @@ def _counter_row(sample: Sample, help: str, busy: bool, signs: Symbols) -> tuple
         printable(sample.key, signs.encoding) + mark,
         number(sample.calls),
         time(sample.average_ns),
+        time(sample.active_average_ns),
         time(sample.percentile(50)),
         time(sample.percentile(99)),
         time(sample.max_ns),

@@ -32,6 +32,7 @@ from codetimer.cli.store import storable
 
 FIRST_POWER, LAST_POWER, BUCKETS_AN_OCTAVE = 10, 36, 8
 BOUNDS = [repr(2**power / 1e9) for power in range(FIRST_POWER, LAST_POWER + 1)] + ["+Inf"]
+ACTIVE_HELP = "Time in which the calls ran: their duration without what they waited; absent where it is not known."
 LONGEST_LABEL = 128
 LONGEST_HELP = 2000
 
@@ -41,6 +42,7 @@ class Tally(NamedTuple):
 
     cumulative: tuple[int, ...]  # for each of BOUNDS
     total_ns: int
+    active_ns: int | None  # None where it is not known
     errors: int
     cancelled: int
     in_flight: int
@@ -52,6 +54,7 @@ class Tally(NamedTuple):
         return Tally(
             cumulative,
             self.total_ns + other.total_ns,
+            None if self.active_ns is None or other.active_ns is None else self.active_ns + other.active_ns,
             self.errors + other.errors,
             self.cancelled + other.cancelled,
             self.in_flight + other.in_flight,
@@ -63,7 +66,8 @@ def tally(row: Row) -> Tally:
     counts = list(accumulate(row.sample.buckets))
     step = BUCKETS_AN_OCTAVE
     cumulative = (*counts[FIRST_POWER * step : LAST_POWER * step + 1 : step], counts[-1])
-    return Tally(cumulative, row.total_ns, row.errors, row.cancelled, row.in_flight, row.sample.max_ns or 0)
+    longest = row.sample.max_ns or 0
+    return Tally(cumulative, row.total_ns, row.active_ns, row.errors, row.cancelled, row.in_flight, longest)
 
 
 def label(text: str) -> str:
@@ -139,6 +143,7 @@ class ProcessCollector(Collector):
     def _metrics(self, found: dict[Labels, Tally], help_text: str) -> list[Metric]:
         names = ["category", "member", "program", *([] if self._by_program else ["pid"])]
         calls = HistogramMetricFamily("codetimer_call_duration_seconds", help_text, labels=names)
+        active = CounterMetricFamily("codetimer_active_seconds", ACTIVE_HELP, labels=names)
         errors = CounterMetricFamily("codetimer_errors", "Calls that ended with an error.", labels=names)
         cancelled = CounterMetricFamily("codetimer_cancelled", "Calls that were cancelled.", labels=names)
         in_flight = GaugeMetricFamily("codetimer_in_flight", "Calls that are under way.", labels=names)
@@ -146,11 +151,13 @@ class ProcessCollector(Collector):
         for labels, values in found.items():
             buckets = list(zip(BOUNDS, values.cumulative, strict=True))
             calls.add_metric(labels, buckets, values.total_ns / 1e9)
+            if values.active_ns is not None:
+                active.add_metric(labels, values.active_ns / 1e9)
             errors.add_metric(labels, values.errors)
             cancelled.add_metric(labels, values.cancelled)
             in_flight.add_metric(labels, values.in_flight)
             longest.add_metric(labels, values.max_ns / 1e9)
-        return [calls, errors, cancelled, in_flight, longest]
+        return [calls, active, errors, cancelled, in_flight, longest]
 
 
 def _help(rows: Sequence[Row]) -> str:

@@ -27,6 +27,7 @@ class CounterKind(NamedTuple):
 
 COUNTERS = {
     "average": CounterKind("average_ns", "ns", "mean duration of the calls in the interval"),
+    "active": CounterKind("active_average_ns", "ns", "of this the calls ran; less where they waited"),
     "calls": CounterKind("calls", "", "calls since the counter began"),
     "rate": CounterKind("rate", "1/s", "calls per second in the interval"),
     "errors": CounterKind("errors", "", "calls that failed since the counter began"),

@@ -162,6 +162,7 @@ def _raw(sample: Sample, kind: str) -> tuple[int | None, int | None]:
     calls = sample.calls
     raw: dict[str, tuple[int | None, int | None]] = {
         "average": (sample.total_ns, calls),
+        "active": (sample.active_ns, calls),
         "calls": (calls, None),
         "rate": (calls, sample.time_ns),
         "errors": (sample.errors, None),

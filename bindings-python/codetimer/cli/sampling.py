@@ -47,6 +47,7 @@ class Row(NamedTuple):
     # What happened in the window; None without a call.
     rate: float | None  # calls per second
     average_ns: float | None
+    active_average_ns: float | None  # of which the calls ran; None also where that is not known
     p50_ns: float | None
     p90_ns: float | None
     p99_ns: float | None
@@ -55,10 +56,13 @@ class Row(NamedTuple):
 
     # The life of the counter.
     lifetime_average_ns: float | None  # None without a call
+    lifetime_active_average_ns: float | None  # None also where that is not known
+    waits: bool  # some of its calls waited, or may have: their active time is another than their duration
     calls: int
     errors: int
     cancelled: int
     total_ns: int
+    active_ns: int | None  # None where it is not known
     in_flight: int  # now
 
     sample: Sample  # all values, with buckets
@@ -214,16 +218,20 @@ def make_row(process: Process, sample: Sample, before: Sample | None, *, busy: b
         window_calls=window.calls if window is not None else None,
         rate=called.calls / seconds if called is not None and seconds is not None else None,
         average_ns=called.average_ns if called is not None else None,
+        active_average_ns=called.active_average_ns if called is not None else None,
         p50_ns=called.percentile(50) if called is not None else None,
         p90_ns=called.percentile(90) if called is not None else None,
         p99_ns=called.percentile(99) if called is not None else None,
         max_ns=called.max_ns if called is not None else None,
         share=called.total_ns / window_ns if called is not None and window_ns is not None else None,
         lifetime_average_ns=sample.average_ns,
+        lifetime_active_average_ns=sample.active_average_ns,
+        waits=sample.active_ns != sample.total_ns,
         calls=sample.calls,
         errors=sample.errors,
         cancelled=sample.cancelled,
         total_ns=sample.total_ns,
+        active_ns=sample.active_ns,
         in_flight=sample.in_flight,
         sample=sample,
         window=window,

@@ -23,7 +23,7 @@ from codetimer.cli.look import print_table
 from codetimer.cli.store import HEADER, SQLITE_SUFFIXES, beginning, check_sqlite, utc
 from codetimer.cli.text import duration, number, symbols
 
-QUOTIENTS = {"average": 1.0, "rate": 1e9}  # kinds whose value is numerator by denominator, times this
+QUOTIENTS = {"average": 1.0, "active": 1.0, "rate": 1e9}  # kinds whose value is numerator by denominator, times this
 
 
 class Value(NamedTuple):

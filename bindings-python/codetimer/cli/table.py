@@ -34,13 +34,14 @@ class Column(NamedTuple):
     digit: str  # the key that sorts by it
     field: str  # of Row
     kind: str  # how it is written
-    worth: int  # the column with the least is the first to go in a narrow window
+    worth: float  # the column with the least is the first to go in a narrow window
     meaning: str
 
 
 COLUMNS = (
     Column("CALLS/s", "1", "rate", "number", 9, "calls per second in the interval"),
     Column("AVG", "2", "average_ns", "duration", 10, "mean duration of the calls in the interval"),
+    Column("ACTIVE", "a", "active_average_ns", "duration", 9.5, "of AVG, how long they ran; shown where some wait"),
     Column("P50", "3", "p50_ns", "duration", 3, "half of the calls in the interval took less"),
     Column("P99", "4", "p99_ns", "duration", 7, "99 % of the calls in the interval took less"),
     Column("MAX", "5", "max_ns", "duration", 4, "longest call in the interval, within 9 %"),
@@ -51,6 +52,7 @@ COLUMNS = (
     Column("INFL", "0", "in_flight", "count", 1, "calls that are under way"),
 )
 BY_DIGIT = {column.digit: column for column in COLUMNS}
+ACTIVE = BY_DIGIT["a"]
 BY_NAME = None  # the order without a column: program, PID, member
 
 # The columns of words, by their worth among the others.
@@ -116,20 +118,24 @@ class Order:
 
 
 class Layout:
-    """Lays rows out in a width. Columns only grow, so that they stand still from refresh to refresh."""
+    """Lays rows out in a width. Columns only grow, so that they stand still from refresh to refresh; that of the active
+    time comes with the first row whose calls wait."""
 
     def __init__(self, symbols: Symbols) -> None:
         self.symbols = symbols
         self._widths: dict[str, int] = {}
+        self._columns = [column for column in COLUMNS if column is not ACTIVE]
 
     def forget(self) -> None:
         self._widths.clear()
 
     def lines(self, rows: Sequence[Row], marks: Sequence[str], width: int | None) -> list[str]:
         """The header and a line for each row; width None: as wide as it takes."""
+        if any(row.waits for row in rows):
+            self._columns = list(COLUMNS)
         table = [self._texts(row, mark) for row, mark in zip(rows, marks, strict=True)]
         titles = {"mark": "", "PID": "PID", "PROGRAM": "PROGRAM", "MEMBER": "MEMBER"}
-        titles |= {column.title: column.title for column in COLUMNS}
+        titles |= {column.title: column.title for column in self._columns}
         for line in [titles, *table]:
             for name, text in line.items():
                 self._widths[name] = max(self._widths.get(name, 1), cells(text))
@@ -140,7 +146,7 @@ class Layout:
         program, member = (printable(word, self.symbols.encoding) for word in words(row))
         program = cut(program, LONGEST_PROGRAM, self.symbols.ellipsis)
         texts = {"mark": mark, "PID": str(row.pid), "PROGRAM": program, "MEMBER": member}
-        return texts | {column.title: cell(column, row, self.symbols) for column in COLUMNS}
+        return texts | {column.title: cell(column, row, self.symbols) for column in self._columns}
 
     def _fitting(self, names: list[str], width: int | None) -> tuple[list[str], int]:
         """The columns that fit, and the room for the member."""

@@ -294,7 +294,7 @@ class Top:
     def _bottom(self, width: int) -> str:
         if self._editing:
             return cut(f"/{printable(self._edited, self._symbols.encoding)}_   (Enter keeps, Esc drops)", width, "")
-        return cut("1-9 0 sort  n name  / filter  p pause  z zeros  ? help  q quit", width, "")
+        return cut("1-9 0 a sort  n name  / filter  p pause  z zeros  ? help  q quit", width, "")
 
     def _explanation(self) -> list[str]:
         def line(column: Column) -> str:
@@ -315,6 +315,7 @@ class Top:
 def _without_window(row: Row) -> Row:
     """The row of a process that has ended: only its life is left."""
     row = row._replace(live=False, busy=False, window=None, window_ns=None, window_calls=None, rate=None, share=None)
+    row = row._replace(active_average_ns=None)
     return row._replace(average_ns=None, p50_ns=None, p90_ns=None, p99_ns=None, max_ns=None)
 
 

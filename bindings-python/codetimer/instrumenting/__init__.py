@@ -33,6 +33,8 @@ _refused: dict[str, str] = {}
 _untold: list[tuple[int, str, object]] = []
 _told_own: set[str] = set()
 
+_monitors: bool | None = None  # whether sys.monitoring measures Python functions; None: nothing is asked for
+
 _INFO, _WARNING = 20, 30
 
 
@@ -69,7 +71,7 @@ class Instrumentation:
         with _lock:
             wanted = self._wanted()
             reasons = {member: reason for member, reason in _refused.items() if _is_of(wanted, member)}
-            if _replaces_python():
+            if not _monitors:
                 reasons = found.unreachable(wanted) | reasons
             return tuple(sorted(reasons.items()))
 
@@ -127,7 +129,7 @@ def instrument(members: str | None = None) -> Instrumentation:
     with _lock:
         made = _asked.setdefault(text, Instrumentation(text))
         try:
-            _reconcile()
+            _reconcile(_WARNING)
         except BaseException:  # Ctrl-C
             _asked.pop(text, None)
             _reconcile()
@@ -160,7 +162,7 @@ def follow() -> None:
     try:
         with _lock:
             if _asked:
-                _reconcile()
+                _follow()
         _tell_all()
     except Exception as error:
         _tell(_WARNING, "instrumentation could not follow: %s", repr(error))
@@ -174,40 +176,67 @@ def _text(members: str | None) -> str | None:
     return members if members is not None else _codetimer.configure().members
 
 
-def _replaces_python() -> bool:
-    return True
-
-
 def _wanted() -> Wanted:
     return Wanted([text for text in map(_text, list(_asked)) if text is not None])
 
 
-def _reconcile() -> None:
-    """Under the lock. Imports are watched first, so that none is missed."""
-    wanted = _wanted()
+def _begin_monitoring() -> bool:
+    """Whether sys.monitoring measures what is asked for now."""
+    if not hasattr(sys, "monitoring"):
+        return False
+    try:
+        _codetimer._monitoring_start(tuple(_asked))
+    except RuntimeError as error:
+        _untold.append((_WARNING, "functions are replaced, as sys.monitoring is not to be had: %s", error))
+        return False
+    return True
+
+
+def _reconcile(level: int = _INFO) -> None:
+    """Under the lock. Imports are watched first, so that none is missed. "level": of what is said about refusals."""
+    global _monitors
     if _asked and not imports.watch(_imported):
         _untold.append((_WARNING, "imports cannot be watched in this Python: %s", sys.version))
-    ended = 0
-    for standin, note in list(standins.active()):
-        if not any(_still(wanted, member) for member in note.members):
-            standins.take_away(standin, note)
-            ended += 1
-    if ended:
-        _untold.append((_INFO, "%d functions are instrumented no longer", ended))
-        _clean()
-    if not _asked:
-        imports.unwatch()
-        _queue.clear()
-        _refused.clear()
-        return
-    sweep = Sweep(wanted, _replaces_python())
+    if _asked and _monitors is not False:
+        _monitors = _begin_monitoring()
+    sweep = Sweep(_wanted(), not _monitors)
+    _take_away(sweep)
+    if _asked:
+        sweep.over(modules())
+        _keep(sweep, level)
+    else:
+        _end()
+
+
+def _follow() -> None:
+    if _monitors:
+        _codetimer._monitoring_update()
+    sweep = Sweep(_wanted(), not _monitors)
+    _take_away(sweep)
     sweep.over(modules())
-    _keep(sweep)
+    _keep(sweep, _INFO)
 
 
-def _still(wanted: Wanted, member: str) -> bool:
-    """A member of a stand-in, wherever its name came from."""
-    return any(each.selects(member) for each in wanted.lists)
+def _end() -> None:
+    global _monitors
+    if _monitors:
+        _codetimer._monitoring_stop()
+    _monitors = None
+    imports.unwatch()
+    _queue.clear()
+    _refused.clear()
+
+
+def _take_away(sweep: Sweep) -> None:
+    """What is wanted no longer."""
+    before = list(standins.active())
+    ended = [(standin, note) for standin, note in before if not sweep.keeps(standin, note.members)]
+    for standin, note in ended:
+        standins.take_away(standin, note)
+    if ended:
+        _clean()
+        members = [member for _, note in ended for member in note.members]
+        _untold.append((_INFO, "instrumented no longer: %s", _enumerate(members, 50)))
 
 
 def _clean() -> None:
@@ -215,12 +244,12 @@ def _clean() -> None:
         standins.clean(thing)
 
 
-def _keep(sweep: Sweep) -> None:
+def _keep(sweep: Sweep, level: int) -> None:
     if sweep.new:
-        _untold.append((_INFO, "instrumented %s", _enumerate(sweep.new)))
-    for member, reason in sweep.refused.items():
-        if _refused.get(member) != reason:
-            _untold.append((_WARNING, "not instrumented: %s", f"{member}: {reason}"))
+        _untold.append((_INFO, "instrumented: %s", _enumerate(sweep.new, 50)))
+    refused = [f"{member} ({reason})" for member, reason in sweep.refused.items() if member not in _refused]
+    if refused:
+        _untold.append((level, "not instrumented: %s", _enumerate(refused, 5)))
     _refused.update(sweep.refused)
     for member in sweep.reached:
         _refused.pop(member, None)
@@ -241,12 +270,12 @@ def _imported(module: Any) -> None:
 
 
 def _look_after_queue() -> None:
-    sweep = Sweep(_wanted(), _replaces_python())
+    sweep = Sweep(_wanted(), not _monitors)
     while _queue:
         module = _queue.popleft()
         if is_module(module):
             sweep.over([module])
-    _keep(sweep)
+    _keep(sweep, _INFO)
 
 
 # ---- what came of it ----
@@ -254,6 +283,8 @@ def _look_after_queue() -> None:
 
 def _reached(wanted: Wanted) -> set[str]:
     members = {member for _, note in standins.active() for member in note.members}
+    if _monitors:
+        members |= found.monitored(wanted) | set(_codetimer._monitoring_info()["reached"])
     return {member for member in members if any(each.selects(member) for each in wanted.lists)}
 
 
@@ -271,11 +302,9 @@ def _count(pattern: Any, members: set[str]) -> int:
 # ---- the log ----
 
 
-def _enumerate(members: list[str]) -> str:
-    """All of some, a few of many."""
-    few = members if len(members) <= 30 else members[:20]
-    more = f" and {len(members) - len(few):,} more" if len(few) < len(members) else ""
-    return f"{len(members):,} functions: " + ", ".join(few) + more
+def _enumerate(names: list[str], most: int) -> str:
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return f"{len(names):,}: " + ", ".join(names[:most]) + more
 
 
 def _warn_of_own(text: str | None) -> None:

@@ -15,6 +15,23 @@ _NOWHERE = "it is no attribute of a module, or of a class in one"
 _KINDS = {CellType: "a closure", MethodType: "a bound method", FrameType: "a running function"}
 
 
+def monitored(wanted: Wanted) -> set[str]:
+    """The wanted members of all Python functions that there are, named as sys.monitoring names them: by their code. But
+    for those that are measured by a decorator."""
+    objects = gc.get_objects()
+    decorated = {id(standin_wrapped(thing)) for thing in objects if standins.is_standin(thing)}
+    functions = [each for each in objects if type(each) is FunctionType and id(each) not in decorated]
+    return {member for member in map(_code_member, functions) if wanted.selects(member)}
+
+
+def _code_member(function: Any) -> str:
+    module = function.__globals__.get("__name__")
+    if module in ("__main__", "__mp_main__"):
+        module = member_of(type("_", (), {"__module__": module})).rpartition(".")[0]
+    qualname: str = function.__code__.co_qualname
+    return f"{module}.{qualname}" if isinstance(module, str) else qualname
+
+
 def unreachable(wanted: Wanted) -> dict[str, str]:
     """{member: reason} of wanted Python functions that are not measured, or not wherever they are held."""
     objects = gc.get_objects()

@@ -56,6 +56,7 @@ class Holder:
         if type(thing) is CellType:
             thing.cell_contents = value
         elif issubclass(type(thing), type):
+            _refuse_metaclass(thing, name)
             type.__setattr__(thing, name, value)
             if issubclass(type(value), property) and hasattr(property, "__set_name__"):
                 property.__set_name__(value, thing, name)
@@ -68,6 +69,13 @@ def namespace(thing: Any) -> Any:
     if issubclass(type(thing), type):
         return type.__getattribute__(thing, "__dict__")
     return ModuleType.__getattribute__(thing, "__dict__")
+
+
+def _refuse_metaclass(cls: type, name: str) -> None:
+    """Setting such an attribute of a class would set one of its metaclass: __class__, __name__, one of the program."""
+    for base in type.__getattribute__(type(cls), "__mro__"):
+        if hasattr(type(namespace(base).get(name)), "__set__"):
+            raise Refused(f"the metaclass has an attribute {name}")
 
 
 def contents(cell: CellType) -> Any:

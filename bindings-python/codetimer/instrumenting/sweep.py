@@ -141,6 +141,12 @@ class Sweep:
             return self.wanted.selects_exactly(place)
         return "<" in _own_member(function) and self.wanted.selects(place)
 
+    def keeps(self, standin: Any, members: Iterable[str]) -> bool:
+        """Whether what was put is still wanted."""
+        python = _is_python(standin)
+        exactly = not python and any(self.wanted.selects_exactly(member) for member in members)
+        return exactly or any(self._selects(standin, member) for member in members)
+
 
 _KINDS = frozenset((FunctionType, BuiltinFunctionType, MethodType, CACHED, functools.partial))
 _KINDS_TOO = (property, staticmethod, classmethod, functools.cached_property, functools.partialmethod, _ATTRIBUTE)
