@@ -7,7 +7,7 @@
  * several candidates each comparison gets its share of the 1 % (Bonferroni), so that all together are right with 99 %.
  * But rounds that follow each other are not independent, and two copies of one function need not be equally fast; so
  * the baseline is compared with itself in the same rounds, and a difference has to be twice as large as that one could
- * be by its own interval.
+ * be by its own interval, and at least 0.1 %.
  */
 #include <math.h>
 
@@ -16,6 +16,9 @@
 
 static const double confidence_of_all = 0.99;
 static const double floor_factor = 2;
+
+/* However still the machine: in which order two functions are called, and where they lie, makes such differences. */
+static const double floor_least = 0.001;
 
 static double confidence_of_each(size_t count) { return 1 - (1 - confidence_of_all) / (double)(count - 1); }
 
@@ -58,7 +61,8 @@ void ct__ratio_of_rows(const ct__comparison_block *block, size_t a, size_t b, ct
 
 void ct__ratio_judge(const ct_ratio *twin, ct_ratio *ratio) {
     if (!ratio->known || !twin->known) return;
-    double floor = floor_factor * fmax(fabs(log(twin->low)), fabs(log(twin->high)));
+    double shown = fmax(fabs(log(twin->low)), fabs(log(twin->high)));
+    double floor = fmax(floor_factor * shown, log1p(floor_least));
     set_resolved(ratio, floor);
     int excludes = ratio->low > 1 || ratio->high < 1;
     ratio->different = excludes && fabs(log(ratio->ratio)) > floor;

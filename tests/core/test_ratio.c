@@ -85,6 +85,18 @@ static void test_floor(void **unused) {
     }
 }
 
+/* Resolved perfectly, but too small to be believed of one process. */
+static void test_least(void **unused) {
+    (void)unused;
+    for (int i = 0; i < 2; i++) {
+        fill(2, 30);
+        for (size_t round = 0; round < 30; round++) block.logs[1][round] = (float)log(i == 0 ? 1.0009 : 1.0012);
+        ct_ratio ratio = judge();
+        assert_true(ratio.known && ratio.different == (i == 1));
+        assert_true(fabs(ratio.resolved - 0.001) < 1e-9);
+    }
+}
+
 /* Identical candidates: rounds of independent noise with outliers, 5000 comparisons of 6 candidates each. */
 static void test_false_claims(void **unused) {
     (void)unused;
@@ -219,9 +231,11 @@ static void test_sentences(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_ratios),       cmocka_unit_test(test_rounds_needed), cmocka_unit_test(test_floor),
-        cmocka_unit_test(test_false_claims),       cmocka_unit_test(test_any_two),       cmocka_unit_test(test_results),
-        cmocka_unit_test(test_results_of_nothing), cmocka_unit_test(test_sentences),
+        cmocka_unit_test(test_known_ratios), cmocka_unit_test(test_rounds_needed),
+        cmocka_unit_test(test_floor),        cmocka_unit_test(test_least),
+        cmocka_unit_test(test_false_claims), cmocka_unit_test(test_any_two),
+        cmocka_unit_test(test_results),      cmocka_unit_test(test_results_of_nothing),
+        cmocka_unit_test(test_sentences),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
