@@ -3,12 +3,12 @@
  * codetimer_compare.h: the part of the manual about comparing: which of several ways to do a thing is faster, by how
  * much, and whether this machine can tell. Included by codetimer.h; include that.
  *
- * Candidates are measured in turns, in rounds: each round calls every candidate in two slots of 100
- * microseconds or more, in an order that turns from round to round and is mirrored within it (A B C C B A), so that what
- * changes slowly on the machine falls on all alike. A round gives the logarithm of the ratio of two candidates' times.
- * Of these the median is shown, with the exact interval of the sign test, which holds whatever the distribution. The
- * baseline takes part once more under another name, its twin: how far the twin seems to differ from it is what this
- * machine cannot resolve now, and no difference below twice that, or below 0.1 %, is claimed.
+ * Candidates are measured in turns, in rounds: each round calls every candidate in two slots of 100 microseconds or
+ * more, in an order that turns from round to round and is mirrored within it (A B C C B A), so that what changes slowly
+ * on the machine falls on all alike. A round gives the logarithm of the ratio of two candidates' times. Of these the
+ * median is shown, with the exact interval of the sign test, which holds whatever the distribution. The baseline takes
+ * part once more under another name, its twin: how far the twin seems to differ from it is what this machine cannot
+ * resolve now, and no difference below twice that, or below 0.1 %, is claimed.
  */
 #ifndef CODETIMER_COMPARE_H
 #define CODETIMER_COMPARE_H

@@ -22,6 +22,8 @@ static const uint64_t budget_each_ns = 250000000;
 static const uint64_t least_slot_ns = 100000;
 static const uint64_t most_calls = (uint64_t)1 << 22;
 
+static const double rate_kept = 0.98; /* from slot to slot */
+
 enum { ROUNDS_WANTED = 1000, STEPS_WANTED = 100, STILL_MOST = 4 };
 
 struct ct_compare {
@@ -29,6 +31,7 @@ struct ct_compare {
     size_t count, baseline, all; /* all: with the twin */
     ct_run *runs[CT_CANDIDATES_MAX + 1];
     uint64_t calls[CT_CANDIDATES_MAX + 1]; /* in a slot */
+    double rates[CT_CANDIDATES_MAX + 1];   /* calls per tick */
     int ready[CT_CANDIDATES_MAX + 1];      /* its slot is long enough */
     int source, started, ended, in_rounds;
     int step_known;                            /* of the clock */
@@ -128,23 +131,28 @@ static int is_used_up(const ct_compare *compare) {
 
 /* ---- warming up ---- */
 
-/* Calls for a slot that is long enough, at most tenfold. */
-static uint64_t grow(const ct_compare *compare, uint64_t calls, uint64_t span) {
-    double fits = span > 0 ? (double)compare->slot_ticks * ((double)calls / (double)span) : (double)calls * 10;
-    if (fits > (double)calls * 10) fits = (double)calls * 10;
-    if (fits > (double)most_calls) return most_calls;
-    return fits < 1 ? 1 : (uint64_t)fits;
+/* Calls for a slot that is long enough; more by the tenth part of what they are, or tenfold to warm up. What a slot
+ * costs beyond its calls weighs on all candidates alike only if all slots are equally long. So the fastest slot counts,
+ * which was not disturbed; but it is forgotten little by little. */
+static void learn_calls(ct_compare *compare, size_t candidate, uint64_t span) {
+    double calls = (double)compare->calls[candidate], most = compare->in_rounds ? calls * 1.1 + 1 : calls * 10;
+    double now = span > 0 ? calls / (double)span : 0, before = compare->rates[candidate] * rate_kept;
+    compare->rates[candidate] = now > before ? now : before;
+    double fits = span > 0 ? (double)compare->slot_ticks * compare->rates[candidate] : most;
+    if (span == 0 && compare->in_rounds) return;
+    if (fits > most) fits = most;
+    if (fits > (double)most_calls) fits = (double)most_calls;
+    compare->calls[candidate] = fits < 1 ? 1 : (uint64_t)fits;
 }
 
-static void learn_calls(ct_compare *compare, size_t candidate, uint64_t span) {
-    uint64_t calls = compare->calls[candidate];
+static void learn_slot(ct_compare *compare, size_t candidate, uint64_t span) {
     if (!compare->step_known && span > 0) { /* two thousand readings did not see it move: this was a step, or a few */
         compare->step_known = 1;
         if (span > compare->slot_ticks / STEPS_WANTED) compare->slot_ticks = span * STEPS_WANTED;
     }
     compare->last_slot[candidate] = span;
-    compare->ready[candidate] = span >= compare->slot_ticks / 2 || calls == most_calls;
-    compare->calls[candidate] = grow(compare, calls, span);
+    compare->ready[candidate] = span >= compare->slot_ticks / 2 || compare->calls[candidate] == most_calls;
+    learn_calls(compare, candidate, span);
 }
 
 /* Every candidate is called at least once; the twin, and the rest, while there is budget. */
@@ -206,9 +214,10 @@ static void finish_slot(ct_compare *compare) {
         return;
     }
     if (!compare->in_rounds) {
-        learn_calls(compare, compare->turn, span);
+        learn_slot(compare, compare->turn, span);
         return;
     }
+    learn_calls(compare, compare->turn, span);
     compare->round_ticks[compare->turn] += span;
     compare->round_calls[compare->turn] += run->calls - compare->calls_before;
     if (++compare->at == 2 * compare->all) keep_round(compare);

@@ -78,7 +78,7 @@ static void put_spread(ct__text *text, const ct_result *result, const ct_report_
     ct__text_put_count(text, result->batches);
     ct__text_put(text, ": least ");
     put_duration(text, result->min_ns, options);
-    ct__text_put(text, ", half between ");
+    ct__text_put(text, ", half within ");
     put_range(text, result->q1_ns, result->q3_ns, options);
     ct__text_put(text, ", most ");
     put_duration(text, result->max_ns, options);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Guards the bytes of the report: the block, each variant of each line, the one-line form, and the rules for colour and
- * charset. Fails if a column moves or a missing fact is printed as a number.
+ * Guards the bytes of the report: the block, each variant of each line, what was asked for, the verbose lines, the
+ * one-line form, and the rules for colour and charset. Fails if a column moves or a missing fact is printed as a
+ * number.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,7 +37,7 @@ static ct_result kept_lists(void) {
     return result;
 }
 
-static char buffer[1024];
+static char buffer[4096];
 
 static void check(const ct_result *result, const ct_report_options *options, const char *expected) {
     size_t length = ct_report_format(result, options, buffer, sizeof buffer);
@@ -106,12 +107,8 @@ static void test_elapsed_edges(void **unused) {
     static const struct {
         uint64_t ns;
         const char *text;
-    } cases[] = {{0, "0 ns"},
-                 {1000, "0.001 ms"},
-                 {1499, "0.001 ms"},
-                 {1500, "0.002 ms"},
-                 {999999500, "1,000.000 ms"},
-                 {UINT64_MAX, "18,446,744,073,709.552 ms"}};
+    } cases[] = {{0, "0 ns"},        {1000, "0.001 ms"},          {1499, "0.001 ms"},
+                 {1500, "0.002 ms"}, {999999500, "1,000.000 ms"}, {UINT64_MAX, "18,446,744,073,709.552 ms"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         ct_result result = kept_lists();
         result.elapsed_ns = cases[i].ns;
@@ -131,6 +128,109 @@ static void test_line(void **unused) {
     check(&result, &options, "Kept Lists: 100,000 calls, 12.346 ms, 123.457 ns \xc2\xb1 1.2 % per call");
     result.calls = result.n = 1;
     check(&result, &options, "Kept Lists: 1 call, 12.346 ms, 123.457 ns \xc2\xb1 1.2 % per call");
+}
+
+/* ---- what was asked for ---- */
+
+static ct_result asked(void) {
+    static const ct_memory_kind kinds[] = {{"tables", 25}, {"strings", 0}};
+    ct_result result = {.name = "x", .name_length = 1, .n = 10, .calls = 10, .elapsed_ns = 1000000};
+    result.cycles_kind = CT_CYCLES_CORE;
+    result.gc_time_known = 1;
+    result.gc_time = (ct_gc_time){.pauses = 2, .total_ns = 123456, .longest_ns = 100000};
+    result.memory = (ct_memory){.calls = 10,
+                                .allocations = 25,
+                                .reallocations = 1,
+                                .frees = 25,
+                                .allocated_bytes = 12345,
+                                .peak_bytes = 4096,
+                                .kinds_count = 2,
+                                .kinds = kinds};
+    result.clock = "tsc";
+    return result;
+}
+
+#define HEAD                                                                                                           \
+    "x\n"                                                                                                              \
+    "    Calls:          10\n"                                                                                         \
+    "    Time Elapsed:   1.000 ms\n"                                                                                   \
+    "    Per Call:       \xe2\x80\x94\n"                                                                               \
+    "    CPU Cycles:     0 (core)\n"
+
+static void test_gc_time_and_memory(void **unused) {
+    (void)unused;
+    ct_result result = asked();
+    check(&result, NULL,
+          HEAD "    GC Time:        123.456 \xc2\xb5s (12.3 %, 2 pauses, longest 100.000 \xc2\xb5s)\n"
+               "    Memory:         2.50 allocator calls and 1,234.5 bytes per call, peak 4,096 bytes\n"
+               "    Objects:        2.50 tables, 0.00 strings per call\n"
+               "\n");
+    result.gc_time = (ct_gc_time){.pauses = 0};
+    result.memory = (ct_memory){.reason = "tracemalloc is tracing"};
+    check(&result, NULL,
+          HEAD "    GC Time:        0.000 ns (0.0 %, 0 pauses)\n"
+               "    Memory:         unavailable (tracemalloc is tracing)\n"
+               "\n");
+    result.gc_time = (ct_gc_time){.pauses = 1, .total_ns = UINT64_MAX, .longest_ns = 1};
+    result.memory.reason = NULL;
+    check(&result, NULL,
+          HEAD "    GC Time:        18,446,744,073.710 s (> 100,000,000 %, 1 pause, longest 1.000 ns)\n"
+               "\n");
+}
+
+static void test_verbose(void **unused) {
+    (void)unused;
+    static const ct_overhead overheads[] = {{"empty C function", 20.5, 21}, {"empty function", 40, 42}};
+    ct_report_options options = {.size = sizeof options, .verbose = 1};
+    ct_result result = asked();
+    result.gc_time_known = 0;
+    result.memory.calls = 0;
+    strcpy(result.usage.reason, "not told");
+    check(&result, &options,
+          HEAD "    System:         unavailable (not told)\n"
+               "    Clock:          tsc\n"
+               "\n");
+    result.usage = (ct_usage){1, 900000, 1, 2, 1, 0, 0, 0, "migrations: not told"};
+    result.per_call_known = result.interval_known = result.net_known = 1;
+    result.per_call_ns = 100, result.interval_low_ns = 99, result.interval_high_ns = 101;
+    result.min_ns = 98, result.q1_ns = 99, result.q3_ns = 101.5, result.max_ns = 2000, result.mad_ns = 0.75;
+    result.batches = 100, result.outliers_mild = 3, result.outliers_severe = 1;
+    result.overheads_count = 2, result.overheads = overheads;
+    result.net_low_ns = 78, result.net_high_ns = 80.5;
+    result.warmup_calls = 1, result.warmup_ns = 5000, result.resolution_ns = 10;
+    check(&result, &options,
+          "x\n"
+          "    Calls:          10\n"
+          "    Time Elapsed:   1.000 ms\n"
+          "    Per Call:       100.000 ns \xc2\xb1 1.0 %\n"
+          "    CPU Cycles:     0 (core)\n"
+          "    Median:         99.000 ns to 101.000 ns (95 %)\n"
+          "    Batches:        100: least 98.000 ns, half within 99.000 ns to 101.500 ns, most 2.000 \xc2\xb5s, MAD "
+          "0.750 ns\n"
+          "    Outliers:       3 mild, 1 severe\n"
+          "    Empty Call:     20.500 ns to 21.000 ns (empty C function)\n"
+          "                    40.000 ns to 42.000 ns (empty function)\n"
+          "    Net:            78.000 ns to 80.500 ns per call\n"
+          "    System:         CPU time 900.000 \xc2\xb5s, 1 wait, 2 preemptions, 1 minor fault, 0 major faults; not "
+          "known: migrations: not told\n"
+          "    Warm-up:        1 call, 5.000 \xc2\xb5s\n"
+          "    Clock:          tsc, step 10.000 ns\n"
+          "\n");
+    result.usage.migrations_known = 1;
+    result.usage.reason[0] = '\0';
+    ct_report_format(&result, &options, buffer, sizeof buffer);
+    assert_non_null(strstr(buffer, "0 major faults, 0 migrations\n"));
+}
+
+/* An automatic run that ends early has no number that it was asked for. */
+static void test_automatic(void **unused) {
+    (void)unused;
+    ct_report_options options = {.size = sizeof options, .line = 1};
+    ct_result result = kept_lists();
+    result.automatic = 1;
+    result.calls = result.n = 37;
+    result.interrupted = "interrupted";
+    check(&result, &options, "Kept Lists: 37 (interrupted) calls, 12.346 ms, 123.457 ns \xc2\xb1 1.2 % per call");
 }
 
 static void set(const char *name, const char *value) {
@@ -185,13 +285,11 @@ static void test_charset_rules(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_block),
-        cmocka_unit_test(test_ascii_and_color),
-        cmocka_unit_test(test_missing_facts),
-        cmocka_unit_test(test_elapsed_edges),
-        cmocka_unit_test(test_line),
-        cmocka_unit_test(test_color_rules),
-        cmocka_unit_test(test_charset_rules),
+        cmocka_unit_test(test_block),         cmocka_unit_test(test_ascii_and_color),
+        cmocka_unit_test(test_missing_facts), cmocka_unit_test(test_elapsed_edges),
+        cmocka_unit_test(test_line),          cmocka_unit_test(test_gc_time_and_memory),
+        cmocka_unit_test(test_verbose),       cmocka_unit_test(test_automatic),
+        cmocka_unit_test(test_color_rules),   cmocka_unit_test(test_charset_rules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
