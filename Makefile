@@ -223,7 +223,7 @@ run-lua: $(B)/env.sh build-lua
 # The hosts were not built with the sanitizers, so the runtime is loaded first; suppressions name host frames only.
 ASAN := $(MAKE) D=$(B)/asan OPTIMIZE="-O1 -g -fno-omit-frame-pointer" SUITE="sanitized " \
 	INSTRUMENT="-fsanitize=address,undefined -fno-sanitize-recover=all"
-SANITIZER_ENV = UBSAN_OPTIONS=print_stacktrace=1 \
+SANITIZER_ENV = UBSAN_OPTIONS=print_stacktrace=1 CODETIMER_TEST_SCRIPTS=20000 \
 	LSAN_OPTIONS=suppressions=$(CURDIR)/tests/sanitizers/lsan-python.supp:print_suppressions=0 \
 	ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1
 PRELOAD = LD_PRELOAD=$(shell $(CC) -print-file-name=libasan.so):$(shell $(CC) -print-file-name=libubsan.so)
@@ -250,7 +250,7 @@ valgrind: setup-base ## the C tests under valgrind
 	@tests/setup/system.sh valgrind
 	$(NEW_TALLY)
 	@$(MAKE) run-c SUITE="valgrind " REAL_PROGRAMS="$(filter-out $(NOT_VALGRIND),$(REAL_PROGRAMS))" \
-	    WRAPPER="valgrind -q --error-exitcode=99 --leak-check=no"
+	    WRAPPER="env CODETIMER_TEST_SCRIPTS=1000 valgrind -q --error-exitcode=99 --leak-check=no"
 	$(SUM)
 
 COVERAGE := $(MAKE) D=$(B)/coverage OPTIMIZE="-O0 -g" INSTRUMENT=--coverage WERROR=

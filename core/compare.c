@@ -40,6 +40,7 @@ struct ct_compare {
     uint64_t last_slot[CT_CANDIDATES_MAX + 1]; /* ticks it took */
     uint64_t budget_ticks, slot_ticks, began, rounds_began;
     size_t turn, at;                     /* the candidate whose slot it is; slots of the round that are complete */
+    size_t first;                        /* the candidate that the round begins with */
     uint64_t ticks_before, calls_before; /* of that candidate */
     uint64_t round_ticks[CT_CANDIDATES_MAX + 1], round_calls[CT_CANDIDATES_MAX + 1];
     uint64_t still; /* rounds in a row in which the clock saw nothing */
@@ -187,7 +188,8 @@ static int begin_rounds(ct_compare *compare) {
 /* A B C, then C B A; the next round B C A A C B. */
 static size_t whose_turn(const ct_compare *compare) {
     size_t at = compare->at < compare->all ? compare->at : 2 * compare->all - 1 - compare->at;
-    return (at + compare->block->stored) % compare->all;
+    at += compare->first;
+    return at < compare->all ? at : at - compare->all;
 }
 
 static void keep_round(ct_compare *compare) {
@@ -202,6 +204,7 @@ static void keep_round(ct_compare *compare) {
     compare->still = tied ? compare->still + 1 : 0;
     block->stored++;
     compare->at = 0;
+    compare->first = compare->first + 1 < compare->all ? compare->first + 1 : 0;
     memset(compare->round_ticks, 0, sizeof compare->round_ticks);
     memset(compare->round_calls, 0, sizeof compare->round_calls);
 }

@@ -91,7 +91,8 @@ static void put_date(ct__json *json, const char *date) {
         int digit = date[i] >= '0' && date[i] <= '9';
         int separator = date[i] == form[i] || (form[i] == ' ' && date[i] == 'T');
         if (form[i] == '0' ? !digit : !separator) return;
-        known[i] = form[i] == ' ' ? ' ' : date[i];
+        known[i] = date[i];
+        if (form[i] == ' ') known[i] = ' ';
     }
     known[sizeof form - 1] = '\0';
     put_text(json, "date", known);

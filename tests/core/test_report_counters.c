@@ -83,7 +83,7 @@ static void check_active(void) {
     take(unknown, NULL);
     ct_token token;
     ct_enter(begun, &token);
-    ct_report_counters(&(ct_report_options){sizeof(ct_report_options), 0, 1, 0}, buffer, sizeof buffer);
+    ct_report_counters(&(ct_report_options){.size = sizeof(ct_report_options), .ascii = 1}, buffer, sizeof buffer);
     CHECK(strstr(buffer, "Member     Calls    Average    Active        P50 ") != NULL);
     CHECK(strstr(buffer, "a.waits        1  50.000 ms  0.000 ns ") != NULL);
     CHECK(strstr(buffer, "a.unknown      1  50.000 ms         - ") != NULL);
