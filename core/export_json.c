@@ -92,8 +92,6 @@ static void put_spread(ct__json *json, const ct_result *result) {
     put_count(json, "outliers_severe", known, result->outliers_severe);
     put_number(json, "net_low_ns", result->net_known, result->net_low_ns);
     put_number(json, "net_high_ns", result->net_known, result->net_high_ns);
-    put_counts(json, "batches_ns", result->batches_ns, result->batches);
-    put_counts(json, "batches_calls", result->batches_calls, result->batches);
 }
 
 static void put_system(ct__json *json, const ct_result *result) {
@@ -101,7 +99,7 @@ static void put_system(ct__json *json, const ct_result *result) {
     put_count(json, "cycles", result->cycles_kind != CT_CYCLES_NONE, result->cycles);
     put_text(json, "cycles_kind", ct_cycles_kind_name(result->cycles_kind));
     put_text(json, "cycles_source", result->cycles_source);
-    put_reason(json, "cycles_reason", result->cycles_reason);
+    put_text(json, "cycles_reason", result->cycles_reason);
     (void)open_object(json, "usage", 1);
     put_count(json, "cpu_ns", usage->known, usage->cpu_ns);
     put_count(json, "switches", usage->known, usage->switches);
@@ -109,13 +107,13 @@ static void put_system(ct__json *json, const ct_result *result) {
     put_count(json, "minor_faults", usage->known, usage->minor_faults);
     put_count(json, "major_faults", usage->known, usage->major_faults);
     put_count(json, "migrations", usage->migrations_known, usage->migrations);
-    put_reason(json, "reason", usage->reason);
+    put_text(json, "reason", usage->reason);
     ct__json_close(json, "}");
 }
 
 static void put_gc(ct__json *json, const ct_result *result) {
-    put_texts(json, "gc_labels", result->gc_labels, result->gc_generations);
     put_counts(json, "gc_collections", result->gc_collections, result->gc_generations);
+    put_texts(json, "gc_labels", result->gc_labels, result->gc_generations);
     if (!open_object(json, "gc_time", result->gc_time_known)) return;
     put_count(json, "pauses", 1, result->gc_time.pauses);
     put_count(json, "total_ns", 1, result->gc_time.total_ns);
@@ -124,14 +122,15 @@ static void put_gc(ct__json *json, const ct_result *result) {
 }
 
 static void put_memory(ct__json *json, const ct_memory *memory) {
-    put_reason(json, "memory_reason", memory->reason);
-    if (!open_object(json, "memory", memory->calls > 0)) return;
+    int known = memory->calls > 0;
+    if (!open_object(json, "memory", known || memory->reason != NULL)) return;
     put_count(json, "calls", 1, memory->calls);
-    put_count(json, "allocations", 1, memory->allocations);
-    put_count(json, "reallocations", 1, memory->reallocations);
-    put_count(json, "frees", 1, memory->frees);
-    put_count(json, "allocated_bytes", 1, memory->allocated_bytes);
-    put_count(json, "peak_bytes", 1, memory->peak_bytes);
+    put_count(json, "allocations", known, memory->allocations);
+    put_count(json, "reallocations", known, memory->reallocations);
+    put_count(json, "frees", known, memory->frees);
+    put_count(json, "allocated_bytes", known, memory->allocated_bytes);
+    put_count(json, "peak_bytes", known, memory->peak_bytes);
+    put_reason(json, "reason", memory->reason);
     (void)open_object(json, "kinds", 1);
     for (size_t i = 0; i < memory->kinds_count; i++) put_count(json, memory->kinds[i].label, 1, memory->kinds[i].count);
     ct__json_close(json, "}");
@@ -155,15 +154,17 @@ static void put_result(ct__json *json, const ct_result *result) {
     ct__json_open(json, "{");
     put_calls(json, result);
     put_spread(json, result);
+    put_overheads(json, result);
+    put_counts(json, "batches_ns", result->batches_ns, result->batches);
+    put_counts(json, "batches_calls", result->batches_calls, result->batches);
     put_system(json, result);
     put_gc(json, result);
     put_memory(json, &result->memory);
-    put_overheads(json, result);
     put_text(json, "interrupted", result->interrupted);
     put_texts(json, "notes", result->notes, result->notes_count);
+    put_text(json, "priority", result->priority);
     put_text(json, "clock", result->clock);
     put_number(json, "resolution_ns", result->resolution_ns > 0, result->resolution_ns);
-    put_text(json, "priority", result->priority);
     ct__json_close(json, "}");
 }
 

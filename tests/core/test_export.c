@@ -82,17 +82,18 @@ static void test_json(void **unused) {
              "\"budget_ns\": 200, \"warmup_calls\": 4, \"warmup_ns\": 5, \"per_call_ns\": 500.0, "
              "\"interval_low_ns\": 450.5, \"interval_high_ns\": 510.0, \"min_ns\": 400.0, \"q1_ns\": 410.0, "
              "\"q3_ns\": 505.0, \"max_ns\": 600.0, \"mad_ns\": 0.1, \"outliers_mild\": 1, \"outliers_severe\": 2, "
-             "\"net_low_ns\": 448.25, \"net_high_ns\": 508.5, \"batches_ns\": [1500, 0, 3000], "
-             "\"batches_calls\": [3, 1, 6], \"cycles\": 18446744073709551615, \"cycles_kind\": \"core\", "
-             "\"cycles_source\": \"perf\", \"cycles_reason\": null, \"usage\": {\"cpu_ns\": 4400, \"switches\": 1, "
-             "\"preemptions\": 2, \"minor_faults\": 3, \"major_faults\": 4, \"migrations\": 5, \"reason\": null}, "
-             "\"gc_labels\": [\"Gen 0\", \"Gen 1\"], \"gc_collections\": [50, 18446744073709551615], "
-             "\"gc_time\": {\"pauses\": 3, \"total_ns\": 200, \"longest_ns\": 100}, \"memory_reason\": null, "
-             "\"memory\": {\"calls\": 5, \"allocations\": 20, \"reallocations\": 1, \"frees\": 19, "
-             "\"allocated_bytes\": 640, \"peak_bytes\": 128, \"kinds\": {\"tables\": 7}}, "
+             "\"net_low_ns\": 448.25, \"net_high_ns\": 508.5, "
              "\"overheads\": [{\"label\": \"empty C function\", \"low_ns\": 1.5, \"high_ns\": 2.25}], "
-             "\"interrupted\": null, \"notes\": [\"said \\\"so\\\"\", \"second\"], \"clock\": \"tsc\", "
-             "\"resolution_ns\": 12.5, \"priority\": \"nice 0\"}], \"comparison\": null}\n");
+             "\"batches_ns\": [1500, 0, 3000], "
+             "\"batches_calls\": [3, 1, 6], \"cycles\": 18446744073709551615, \"cycles_kind\": \"core\", "
+             "\"cycles_source\": \"perf\", \"cycles_reason\": \"\", \"usage\": {\"cpu_ns\": 4400, \"switches\": 1, "
+             "\"preemptions\": 2, \"minor_faults\": 3, \"major_faults\": 4, \"migrations\": 5, \"reason\": \"\"}, "
+             "\"gc_collections\": [50, 18446744073709551615], \"gc_labels\": [\"Gen 0\", \"Gen 1\"], "
+             "\"gc_time\": {\"pauses\": 3, \"total_ns\": 200, \"longest_ns\": 100}, "
+             "\"memory\": {\"calls\": 5, \"allocations\": 20, \"reallocations\": 1, \"frees\": 19, "
+             "\"allocated_bytes\": 640, \"peak_bytes\": 128, \"reason\": null, \"kinds\": {\"tables\": 7}}, "
+             "\"interrupted\": null, \"notes\": [\"said \\\"so\\\"\", \"second\"], \"priority\": \"nice 0\", "
+             "\"clock\": \"tsc\", \"resolution_ns\": 12.5}], \"comparison\": null}\n");
     assert_true(is_json(text));
     assert_string_equal(
         export_one(empty(), CT_EXPORT_JSON),
@@ -100,14 +101,15 @@ static void test_json(void **unused) {
              "\"budget_ns\": null, \"warmup_calls\": 0, \"warmup_ns\": 0, \"per_call_ns\": null, "
              "\"interval_low_ns\": null, \"interval_high_ns\": null, \"min_ns\": null, \"q1_ns\": null, "
              "\"q3_ns\": null, \"max_ns\": null, \"mad_ns\": null, \"outliers_mild\": null, "
-             "\"outliers_severe\": null, \"net_low_ns\": null, \"net_high_ns\": null, \"batches_ns\": [], "
-             "\"batches_calls\": [], \"cycles\": null, \"cycles_kind\": \"none\", \"cycles_source\": \"\", "
-             "\"cycles_reason\": \"no counter\", \"usage\": {\"cpu_ns\": null, \"switches\": null, "
-             "\"preemptions\": null, \"minor_faults\": null, \"major_faults\": null, \"migrations\": null, "
-             "\"reason\": \"no call was made\"}, \"gc_labels\": [], \"gc_collections\": [], \"gc_time\": null, "
-             "\"memory_reason\": \"tracing\", \"memory\": null, \"overheads\": [], \"interrupted\": \"Error\", "
-             "\"notes\": [], \"clock\": \"tsc\", \"resolution_ns\": null, \"priority\": \"nice 0\"}], "
-             "\"comparison\": null}\n");
+             "\"outliers_severe\": null, \"net_low_ns\": null, \"net_high_ns\": null, \"overheads\": [], "
+             "\"batches_ns\": [], \"batches_calls\": [], \"cycles\": null, \"cycles_kind\": \"none\", "
+             "\"cycles_source\": \"\", \"cycles_reason\": \"no counter\", \"usage\": {\"cpu_ns\": null, "
+             "\"switches\": null, \"preemptions\": null, \"minor_faults\": null, \"major_faults\": null, "
+             "\"migrations\": null, \"reason\": \"no call was made\"}, \"gc_collections\": [], \"gc_labels\": [], "
+             "\"gc_time\": null, \"memory\": {\"calls\": 0, \"allocations\": null, \"reallocations\": null, "
+             "\"frees\": null, \"allocated_bytes\": null, \"peak_bytes\": null, \"reason\": \"tracing\", "
+             "\"kinds\": {}}, \"interrupted\": \"Error\", \"notes\": [], \"priority\": \"nice 0\", "
+             "\"clock\": \"tsc\", \"resolution_ns\": null}], \"comparison\": null}\n");
 }
 
 static void test_csv(void **unused) {
