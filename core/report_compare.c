@@ -25,11 +25,11 @@ static void put_factor(ct__text *text, double factor, int decimals) {
     }
 }
 
-/* Closer to 1, or with a narrower interval, there are more. */
+/* Close to 1 there are more, and still more where the interval is narrow. */
 static int decimals_of(double factor, double low, double high) {
     if (factor >= 100) return 0;
     if (factor >= 1.1) return 2;
-    return factor < 1.002 || high - low < 0.002 ? 4 : 3;
+    return high - low < 0.002 ? 4 : 3;
 }
 
 /* "1.34× faster than a, 1.31–1.37": the factor is above 1 either way. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "json_check.h"
+#include "stats.h"
 
 #define MUST(condition)                                                                                                \
     do {                                                                                                               \
@@ -31,6 +32,30 @@ static const char *sane_spread(const ct_result *r) {
     MUST(!r->interval_known || (r->interval_low_ns <= r->per_call_ns && r->per_call_ns <= r->interval_high_ns));
     MUST(r->outliers_mild + r->outliers_severe <= r->batches);
     MUST(is_amount(r->net_low_ns) && is_amount(r->net_high_ns) && r->net_low_ns <= r->net_high_ns);
+    return NULL;
+}
+
+/* How many batches took less than this per call; or as much, if "too". */
+static size_t count_below(const ct_result *r, double value, int too) {
+    size_t count = 0;
+    for (size_t i = 0; i < r->batches; i++) {
+        double per_call = (double)r->batches_ns[i] / (double)r->batches_calls[i];
+        count += per_call < value || (too && per_call <= value);
+    }
+    return count;
+}
+
+/* The median and its interval are those of the batches. */
+static const char *sane_ranks(const ct_result *r) {
+    size_t rank;
+    if (!r->interval_known) return NULL;
+    MUST(ct__stats_median_rank(r->batches, 0.95, &rank));
+    MUST(count_below(r, r->interval_low_ns, 0) <= rank && count_below(r, r->interval_low_ns, 1) > rank);
+    MUST(count_below(r, r->interval_high_ns, 0) < r->batches - rank);
+    MUST(count_below(r, r->interval_high_ns, 1) >= r->batches - rank);
+    MUST(count_below(r, r->per_call_ns, 0) <= r->batches / 2);
+    MUST(count_below(r, r->per_call_ns, 1) >= r->batches / 2);
+    MUST(count_below(r, r->min_ns, 0) == 0 && count_below(r, r->max_ns, 1) == r->batches);
     return NULL;
 }
 
@@ -61,6 +86,7 @@ static const char *sane_words(const ct_result *r) {
 const char *sane_result(const ct_result *result) {
     const char *wrong = sane_batches(result);
     if (wrong == NULL) wrong = sane_spread(result);
+    if (wrong == NULL) wrong = sane_ranks(result);
     return wrong != NULL ? wrong : sane_words(result);
 }
 

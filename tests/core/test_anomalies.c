@@ -108,6 +108,9 @@ static void trend(void) {
     fake_body slightly = {.call_ns = 1000, .after = change_pace};
     slope = 0.4; /* 5 % from one end to the other: a trend, but no matter */
     CHECK(*notes_of(&slightly, NULL) == '\0');
+    fake_body less = {.call_ns = 1000, .after = change_pace};
+    slope = -0.3;
+    CHECK(*notes_of(&less, NULL) == '\0');
 }
 
 static void jitter(fake_body *body) {
