@@ -63,23 +63,40 @@ class Sweep:
         self.new: list[str] = []  # the members of what was put now
         self.reached: list[str] = []  # and what was there before
         self.refused: dict[str, str] = {}  # member: reason
+        self._kinds: dict[type, bool] = {}  # whether values of a type are functions
 
     def over(self, things: Iterable[Any]) -> None:
         if self.wanted:
             for thing in walk(things):
-                if _is_fixed(thing):
-                    self._fixed(thing)
-                else:
-                    self._namespace(thing)
+                try:
+                    if _is_fixed(thing):
+                        self._fixed(thing)
+                    else:
+                        self._namespace(thing)
+                except Exception as error:
+                    self.refused[f"{_module_name(thing)}.*"] = f"{type(error).__name__}: {error}"
 
     def _fixed(self, cls: type) -> None:
         for member in self.wanted.in_c_class(member_of(cls)):
             self.refused[member] = "the methods of an immutable type cannot be replaced"
 
     def _namespace(self, thing: Any) -> None:
+        here = self.wanted.may_be_in(_module_name(thing))
         for name, value in standins.namespace(thing).copy().items():
-            if isinstance(name, str) and _is_function(type(value)) and (self.python or not _is_python(value)):
+            if isinstance(name, str) and self._is_candidate(name, value, here):
                 self._guarded(thing, name, value)
+
+    def _is_candidate(self, name: str, value: Any, here: bool) -> bool:
+        """A quick look, as nearly all that there is is not wanted. "here": a member of this module may be."""
+        kind = type(value)
+        if kind is FunctionType:
+            return self.python and (here or self.wanted.may_be_in(value.__module__))
+        if kind is BuiltinFunctionType:
+            return self.wanted.may_select_c(name, value)
+        known = self._kinds.get(kind)
+        if known is None:
+            known = self._kinds[kind] = _is_function(kind)
+        return known and (self.python or not _is_python(value))
 
     def _guarded(self, thing: Any, name: str, value: Any) -> None:
         """Whatever goes wrong with one value is a fact about that value."""
@@ -193,7 +210,12 @@ def _module_of(function: Any, member: str) -> str:
 def _place(thing: Any, name: str) -> str:
     if issubclass(type(thing), type):
         return f"{member_of(thing)}.{name}"
-    return f"{standins.namespace(thing).get('__name__')}.{name}"
+    return f"{_module_name(thing)}.{name}"
+
+
+def _module_name(thing: Any) -> Any:
+    names = standins.namespace(thing)
+    return names.get("__module__") if issubclass(type(thing), type) else names.get("__name__")
 
 
 def _runs_later(function: Any) -> bool:
