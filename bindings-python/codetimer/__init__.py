@@ -46,7 +46,7 @@ __all__ = [
     "Counter",
     "CounterInfo",
     "Environment",
-    "Instrumentation",
+    "Instrumented",
     "Members",
     "MembersPattern",
     "Priority",
@@ -81,7 +81,7 @@ __all__ = [
 
 # Imported when they are first asked for.
 _LATER = {
-    "Instrumentation": "codetimer.instrumenting",
+    "Instrumented": "codetimer.instrumenting",
     "instrument": "codetimer.instrumenting",
     "uninstrument": "codetimer.instrumenting",
 }

@@ -35,7 +35,7 @@ from codetimer._codetimer import (
     trace_increments as trace_increments,
 )
 from codetimer.instrumenting import (
-    Instrumentation as Instrumentation,
+    Instrumented as Instrumented,
     instrument as instrument,
     uninstrument as uninstrument,
 )
@@ -45,7 +45,7 @@ __all__ = [
     "Counter",
     "CounterInfo",
     "Environment",
-    "Instrumentation",
+    "Instrumented",
     "Members",
     "MembersPattern",
     "Priority",
