@@ -129,9 +129,9 @@ def instrument(members: str | None = None) -> Instrumented:
         deciding which counters count. None: what the list of the process selects, whatever it becomes; nothing without
         one. Calls add up, the same text twice is one.
 
-    Returns an Instrumented, to look at what came of it and to end it. From Python 3.12 on sys.monitoring measures; where
-    there is none, and for C functions, stand-ins take the place of functions in modules and classes. C functions have to
-    be named: by "math.*" or "math.sqrt", those of builtins by their whole name; "*" does not. Functions that are
+    Returns an Instrumented, to look at what came of it and to end it. From Python 3.12 on sys.monitoring measures;
+    where there is none, and for C functions, stand-ins take the place of functions in modules and classes. C functions
+    have to be named: by "math.*" or "math.sqrt", those of builtins by their whole name; "*" does not. Functions that are
     decorated with measured stay as they are, and codetimer is never instrumented. What cannot be measured is told by
     unreachable, and to the logger "codetimer"; it never is an error. Any thread.
     Raises TypeError or ValueError for a text that can be no members list."""

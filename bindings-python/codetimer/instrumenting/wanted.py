@@ -97,8 +97,10 @@ class Wanted:
 
     def may_select_c(self, name: str, function: Any) -> bool:
         """A quick look at a builtin function that lies under this name."""
+        if name in self._last or function.__name__ in self._last:
+            return True
         module = function.__module__
-        return name in self._last or function.__name__ in self._last or not isinstance(module, str) or self.names(module)
+        return not isinstance(module, str) or self.names(module)
 
     def selects_c(self, member: str, module: str) -> bool:
         """Whether a C function of this module is wanted; one of builtins only by its whole name."""
