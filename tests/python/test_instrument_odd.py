@@ -7,7 +7,6 @@ import copy
 import gc
 import importlib
 import logging
-import logging
 import pickle
 import sys
 from pathlib import Path

@@ -12,11 +12,13 @@ the lock looks after it. What the log is told, it is told after the lock is rele
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
 import threading
 from collections import deque
+from collections.abc import Iterator
 from types import ModuleType, TracebackType
 from typing import Any
 
@@ -61,14 +63,14 @@ class Instrumented:
     @property
     def reached(self) -> tuple[str, ...]:
         """The members that it measures, sorted."""
-        with _lock:
+        with _alone():
             return tuple(sorted(_reached(self._wanted())))
 
     @property
     def unreachable(self) -> tuple[tuple[str, str], ...]:
         """The members that it selects and that are not measured, or not everywhere, each with the reason, sorted. Looks
         through all objects of the process, which can take a second."""
-        with _lock:
+        with _alone():
             wanted = self._wanted()
             reasons = {member: reason for member, reason in _refused.items() if _is_of(wanted, member)}
             if not _monitors:
@@ -79,7 +81,7 @@ class Instrumented:
     def matches(self) -> tuple[tuple[str, int, str | None], ...]:
         """Of each pattern its text, how many measured members it matches, and why it is skipped (None: it is not). Of a
         pattern that excludes: how many members it matches of those that are measured because of other texts."""
-        with _lock:
+        with _alone():
             members = _reached(Wanted([text for text in map(_text, _asked) if text is not None]))
         text = _text(self._members)
         patterns = Members(text).patterns if text is not None else ()
@@ -111,6 +113,15 @@ class Instrumented:
         return f"<codetimer.Instrumented: {self._members!r}, {len(self.reached)} members reached>"
 
 
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Under the lock; afterwards looks after what was imported meanwhile, and tells the log."""
+    with _lock:
+        yield
+    _drain()
+    _tell_all()
+
+
 def _after_fork() -> None:
     global _lock
     _lock = threading.RLock()  # another thread may have held it, which is not there any more
@@ -131,13 +142,13 @@ def instrument(members: str | None = None) -> Instrumented:
 
     Returns an Instrumented, to look at what came of it and to end it. From Python 3.12 on sys.monitoring measures;
     where there is none, and for C functions, stand-ins take the place of functions in modules and classes. C functions
-    have to be named: by "math.*" or "math.sqrt", those of builtins by their whole name; "*" does not. Functions that are
-    decorated with measured stay as they are, and codetimer is never instrumented. What cannot be measured is told by
-    unreachable, and to the logger "codetimer"; it never is an error. Any thread.
+    have to be named: by "math.*" or "math.sqrt", those of builtins by their whole name; "*" does not. Functions that
+    are decorated with measured stay as they are, and codetimer is never instrumented. What cannot be measured is told
+    by unreachable, and to the logger "codetimer"; it never is an error. Any thread.
     Raises TypeError or ValueError for a text that can be no members list."""
     Members(members)  # TypeError, ValueError
     text = str(members) if members is not None else None
-    with _lock:
+    with _alone():
         made = _asked.setdefault(text, Instrumented(text))
         try:
             _reconcile(_WARNING)
@@ -147,7 +158,6 @@ def instrument(members: str | None = None) -> Instrumented:
             raise
         _warn(text)
     following.start()
-    _tell_all()
     return made
 
 
@@ -163,13 +173,12 @@ def uninstrument(members: str | Instrumented | None = None) -> int:
         raise TypeError(
             f"members must be a str that instrument() was given, what it returned, or None for all, not {members!r}"
         )
-    with _lock:
+    with _alone():
         text = members.members if isinstance(members, Instrumented) else members
         ending = list(_asked) if members is None else [text]
         ended = [text for text in ending if _asked.pop(text, None) is not None]
         if ended:
             _reconcile()
-    _tell_all()
     return len(ended)
 
 
@@ -177,10 +186,9 @@ def follow() -> None:
     """Make what is measured fit again what is wanted and what is there: after the members list of the process has
     changed, or functions were defined that no import brought. Any thread; never raises."""
     try:
-        with _lock:
+        with _alone():
             if _asked:
                 _follow()
-        _tell_all()
     except Exception as error:
         _tell(_WARNING, "instrumentation could not follow: %s", repr(error))
 
@@ -278,12 +286,21 @@ def _keep(sweep: Sweep, level: int) -> None:
 def _imported(module: Any) -> None:
     """A module has just been imported, by whatever thread."""
     _queue.append(module)
-    while _queue and _lock.acquire(blocking=False):
+    _drain()
+    _tell_all()
+
+
+def _drain() -> None:
+    """Does not wait: whoever has the lock drains the queue when it is released."""
+    lock = _lock
+    while _queue and lock.acquire(blocking=False):
         try:
             _look_after_queue()
+        except Exception as error:
+            _queue.clear()
+            _untold.append((_WARNING, "modules could not be looked at: %s", repr(error)))
         finally:
-            _lock.release()
-    _tell_all()
+            lock.release()
 
 
 def _look_after_queue() -> None:
