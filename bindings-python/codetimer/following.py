@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 PERIOD = 0.25  # seconds between two looks
 FIRST_ANSWER = 1.0  # seconds that configure() waits for a new provider
+LAST_WAIT = 10.0  # seconds that the end of the interpreter waits at the most, for what ends at once
 PATIENCE = 5.0  # seconds after which a worker is said to hang
 INFO, WARNING = 20, 30
 
@@ -96,8 +97,8 @@ class Worker:
         self._asked.set()
 
     def join(self) -> None:
-        if self._thread is not None and self.since_ns is None:
-            self._thread.join(1)
+        if self._thread is not None and (self.since_ns is None or not _codetimer._is_main()):
+            self._thread.join(LAST_WAIT)
 
 
 class Provider:
@@ -334,14 +335,15 @@ class Following:
         return child
 
     def end(self) -> None:
-        """At the end of the interpreter: what rests ends, what hangs in the application's code is left."""
+        """At the end of the interpreter: what rests ends, what runs the application's code is left. A subinterpreter
+        waits for that too, as the end of one that has threads ends the process."""
         self._ended = True
         self.wake()
         workers = [self._calls] if self.provider is None else [self._calls, self.provider.worker]
         for worker in workers:
             worker.end()
         if self.thread is not None:
-            self.thread.join(1)
+            self.thread.join(LAST_WAIT)
         for worker in workers:
             worker.join()
 

@@ -65,6 +65,9 @@ assert settings.remove_on_change(changed) and not settings.remove_on_change(chan
 codetimer.configure("c")
 again = queue.Queue()
 settings.on_change(again.put)
+wait(lambda: following.following.seen == codetimer.poll())
+time.sleep(0.3)
+assert again.empty()  # that change was before
 codetimer.configure("d")
 again.get(timeout=60)
 assert changes.empty()
@@ -243,6 +246,7 @@ assert changes.get(timeout=60).members == "yours"
 time.sleep(0.6)
 assert told().count("has not answered") == 1
 class Other:
+    def subscribe(self, changed): pass
     def members(self): return "other"
 codetimer.configure(provider=Other())
 wait(lambda: settings.members == "other")
