@@ -156,6 +156,24 @@ def test_one_part_of_a_property(shop):
     assert attributes(shop, shop.Order) == before
 
 
+@replaces
+def test_a_property_around_one_that_is_measured(modules, shop):  # noqa: F811
+    codetimer.instrument("shop.Order.price;sub.*")
+    sub = modules.load("sub", """
+        from shop import Order
+        class Sub(Order):
+            @Order.price.setter
+            def price(self, x):
+                self._x = 2 * x
+    """)
+    order = sub.Sub(1)
+    order.price = 5
+    assert order.price == 10 and calls() == {"shop.Order.price": 1, "sub.Sub.price.setter": 1}
+    codetimer.uninstrument()
+    order.price = 5
+    assert order.price == 10 and calls() == {"shop.Order.price": 1, "sub.Sub.price.setter": 1}
+
+
 # ---- adding up, ending ----
 
 

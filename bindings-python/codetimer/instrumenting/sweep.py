@@ -115,8 +115,9 @@ class Sweep:
             return
         try:
             holder, key, target = _innermost(Holder(thing), name, value)
-            if not self._is_measured(target):
-                self._put(holder, key, target, chosen, given)
+            bare = self._bare(target, chosen)
+            if bare:
+                self._put(holder, key, target, bare, given)
             self.reached += chosen.values()
         except Refused as reason:
             self.refused.update(dict.fromkeys(chosen.values(), str(reason)))
@@ -128,14 +129,16 @@ class Sweep:
         standins.put(holder, name, target, standins.build(target, chosen, given), tuple(chosen.values()))
         self.new += chosen.values()
 
-    def _is_measured(self, target: Any) -> bool:
-        """Also below its decorators. What is ours there, and passes, measures again."""
-        functions = [function for function, _ in parts(target)]
-        inside = [each for function in functions for each in standins.chain(function) if standins.is_standin(each)]
-        for standin in inside:
-            if standins.note_of(standin) is not None:
-                standin_pass(standin, False)
-        return bool(inside)
+    def _bare(self, target: Any, chosen: dict[str, str]) -> dict[str, str]:
+        """Of what is chosen, what is not measured, also not below its decorators. What is ours there, and passes,
+        measures again."""
+        bare = dict(chosen)
+        for function, label in parts(target):
+            for standin in filter(standins.is_standin, standins.chain(function)):
+                bare.pop(label, None)
+                if label in chosen and standins.note_of(standin) is not None:
+                    standin_pass(standin, False)
+        return bare
 
     def _choose(self, thing: Any, name: str, value: Any) -> tuple[dict[str, str], str | None]:
         """The wanted members of a value by their labels, and the name of all where it is given by the place."""
