@@ -22,9 +22,10 @@ typedef struct step_object {
 
 PyObject *ctpy_step_new(ctpy_underway *call, PyObject *inner, int starts, int outcome) {
     PyTypeObject *type = call->state->underway_types[CTPY_STEP];
-    step_object *self = inner != NULL ? (step_object *)type->tp_alloc(type, 0) : NULL;
-    if (self == NULL) Py_XDECREF(inner);
-    if (self == NULL) return NULL;
+    if (inner == NULL || type == NULL) return inner; /* the module is being cleared */
+    step_object *self = (step_object *)type->tp_alloc(type, 0);
+    if (self == NULL) (void)ctpy_go_unmeasured(call->state, call->measured);
+    if (self == NULL) return inner;
     self->inner = inner;
     self->call = (ctpy_underway *)Py_NewRef((PyObject *)call);
     self->starts = starts;

@@ -147,6 +147,11 @@ PyObject *ctpy_tell_unmatched(PyObject *module, PyObject *ignored) {
     Py_RETURN_NONE;
 }
 
+PyObject *ctpy_is_main(PyObject *module, PyObject *ignored) {
+    (void)module, (void)ignored;
+    return PyBool_FromLong(PyInterpreterState_Get() == PyInterpreterState_Main());
+}
+
 PyObject *ctpy_provide(PyObject *module, PyObject *text) {
     (void)module;
     const char *utf8;

@@ -90,5 +90,6 @@ void ctpy_follow_environment(void);
 PyObject *ctpy_follow(PyObject *module, PyObject *ignored);
 PyObject *ctpy_tell_unmatched(PyObject *module, PyObject *ignored);
 PyObject *ctpy_provide(PyObject *module, PyObject *text);
+PyObject *ctpy_is_main(PyObject *module, PyObject *ignored); /* _is_main(): no subinterpreter */
 
 #endif

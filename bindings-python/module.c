@@ -226,6 +226,7 @@ static PyMethodDef functions[] = {
     {"_follow", ctpy_follow, METH_NOARGS, NULL},
     {"_tell_unmatched", ctpy_tell_unmatched, METH_NOARGS, NULL},
     {"_provide", ctpy_provide, METH_O, NULL},
+    {"_is_main", ctpy_is_main, METH_NOARGS, NULL},
     {"_monitoring_start", CTPY_WITH_KEYWORDS(ctpy_monitoring_start), METH_VARARGS | METH_KEYWORDS,
      monitoring_start_doc},
     {"_monitoring_update", ctpy_monitoring_update, METH_NOARGS, monitoring_update_doc},

@@ -20,13 +20,11 @@ static void leave(ctpy_underway *call, int outcome) {
     }
 }
 
-/* An even state: switched off since the call was made. */
 int ctpy_slice_begin(ctpy_underway *call, int starts) {
     if (call->running || call->stage == CTPY_ENDED || (call->stage == CTPY_CREATED && !starts)) return 0;
     if (call->stage == CTPY_CREATED) {
         ct_enter(call->counter, &call->token);
-        call->stage = call->token.state % 2 == 1 ? CTPY_STARTED : CTPY_ENDED;
-        if (call->stage == CTPY_ENDED) return 0;
+        call->stage = CTPY_STARTED;
     }
     call->running = 1;
     ct_active_resume(&call->token, &call->active);

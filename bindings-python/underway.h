@@ -95,8 +95,8 @@ extern PyType_Spec ctpy_step_spec;
 
 int ctpy_underway_add_types(PyObject *module, ctpy_state *state);
 
-/* What runs a call a step further: steals "inner", what its __await__, asend, athrow or aclose returned. "starts":
- * whether it can start the call. "outcome": what it means that a step returns: CTPY_SUSPENDED, CT_RETURNED,
+/* What runs a call a step further: steals "inner", what its __await__, asend, athrow or aclose returned, and returns
+ * that itself where there is no memory. "starts": whether it can start the call. "outcome": what it means that a step returns: CTPY_SUSPENDED, CT_RETURNED,
  * CT_CANCELLED. */
 PyObject *ctpy_step_new(ctpy_underway *call, PyObject *inner, int starts, int outcome);
 

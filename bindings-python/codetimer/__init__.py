@@ -56,7 +56,7 @@ __all__ = [
     "CounterInfo",
     "Environment",
     "GCTime",
-    "Instrumentation",
+    "Instrumented",
     "Members",
     "MembersPattern",
     "Memory",
@@ -97,7 +97,7 @@ __all__ = [
 
 # Imported when they are first asked for.
 _LATER = {
-    "Instrumentation": "codetimer.instrumenting",
+    "Instrumented": "codetimer.instrumenting",
     "instrument": "codetimer.instrumenting",
     "uninstrument": "codetimer.instrumenting",
 }

@@ -43,7 +43,7 @@ from codetimer._codetimer import (
     trace_increments as trace_increments,
 )
 from codetimer.instrumenting import (
-    Instrumentation as Instrumentation,
+    Instrumented as Instrumented,
     instrument as instrument,
     uninstrument as uninstrument,
 )
@@ -55,7 +55,7 @@ __all__ = [
     "CounterInfo",
     "Environment",
     "GCTime",
-    "Instrumentation",
+    "Instrumented",
     "Members",
     "MembersPattern",
     "Memory",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 PERIOD = 0.25  # seconds between two looks
 FIRST_ANSWER = 1.0  # seconds that configure() waits for a new provider
+LAST_WAIT = 10.0  # seconds that the end of the interpreter waits at the most, for what ends at once
 PATIENCE = 5.0  # seconds after which a worker is said to hang
 INFO, WARNING = 20, 30
 
@@ -41,11 +42,12 @@ def tell(level: int, message: str, *args: object, exc_info: bool = False) -> Non
 
 def spawn(name: str, run: Callable[[], None]) -> threading.Thread | None:
     """A running daemon thread; None where there can be none (told), as in some subinterpreters and at the very end."""
-    thread = threading.Thread(target=run, name=name, daemon=True)
     try:
+        thread = threading.Thread(target=run, name=name, daemon=True)
         thread.start()
     except RuntimeError as error:
-        tell(WARNING, "no thread to follow the members list (%s): call codetimer.poll() from time to time", error)
+        if "shutdown" not in str(error):
+            tell(WARNING, "no thread to follow the members list (%s): call codetimer.poll() from time to time", error)
         return None
     return thread
 
@@ -67,14 +69,15 @@ class Worker:
         self._asked.set()
         if self._thread is None and not self._ended:
             self._thread = spawn(self._name, self._run)
-            self._ended = self._thread is None
+            if self._thread is None:
+                self._ended = True
 
     def _run(self) -> None:
         while True:
             self._asked.wait()
+            self._asked.clear()  # before the question, lest the end be slept through
             if self._ended:
                 return
-            self._asked.clear()
             self._late_told = False
             self.since_ns = _codetimer.now_ns()
             self._task()
@@ -94,8 +97,8 @@ class Worker:
         self._asked.set()
 
     def join(self) -> None:
-        if self._thread is not None and self.since_ns is None:
-            self._thread.join(1)
+        if self._thread is not None and (self.since_ns is None or not _codetimer._is_main()):
+            self._thread.join(LAST_WAIT)
 
 
 class Provider:
@@ -104,11 +107,13 @@ class Provider:
     def __init__(self, source: Any) -> None:
         self.source = source
         self.problem: str | None = None
-        self.answered = threading.Event()
         self.worker = Worker("codetimer provider", self._ask)
         self._subscribed = False
         self._to_subscribe = getattr(source, "subscribe", None) is not None
         self._news = True
+        self._answered = threading.Event()
+        self._wanted = 1  # counts what was asked for by hand; and which of it has an answer
+        self._given = 0
 
     @staticmethod
     def check(source: Any) -> None:
@@ -131,15 +136,23 @@ class Provider:
             self.worker.ask()
 
     def renew(self) -> None:
-        """The next answer is news in any case."""
+        """It is asked once more, whether or not it has news."""
+        self._wanted += 1
         self._news = True
-        self.answered.clear()
+
+    def wait(self, seconds: float) -> None:
+        """For the answer to what was asked for by hand; in vain where it hangs."""
+        while True:
+            self._answered.clear()
+            if self._given >= self._wanted or not self._answered.wait(seconds):
+                return
 
     def _changed(self, *_: object) -> None:
         """What subscribe() is given: from any thread, also in a signal handler."""
         self._news = True
 
     def _ask(self) -> None:
+        wanted = self._wanted
         try:
             if self._to_subscribe:
                 self._to_subscribe = False
@@ -156,7 +169,8 @@ class Provider:
             if self.problem is not None:
                 tell(INFO, "provider %r answers again", self.source)
             self.problem = None
-        self.answered.set()
+        self._given = wanted
+        self._answered.set()
 
     def _fail(self, problem: str) -> None:
         if problem != self.problem:
@@ -201,7 +215,8 @@ class Following:
             if self.thread is None and not self._ended:
                 self.seen = _codetimer.poll()
                 self.thread = spawn("codetimer", self._run)
-                self._ended = self.thread is None
+                if self.thread is None:
+                    self._ended = True
 
     def wake(self) -> None:
         """It looks at once."""
@@ -210,9 +225,9 @@ class Following:
     def _run(self) -> None:
         while True:
             self._wake.wait(PERIOD)
+            self._wake.clear()
             if self._ended:
                 return
-            self._wake.clear()
             try:
                 self._look()
             except BaseException as error:
@@ -291,8 +306,7 @@ class Following:
             return
         self.start()
         self.wake()
-        if provider.worker.since_ns is None:
-            provider.answered.wait(FIRST_ANSWER)
+        provider.wait(FIRST_ANSWER)
 
     def reload(self) -> None:
         provider = self.provider
@@ -321,14 +335,15 @@ class Following:
         return child
 
     def end(self) -> None:
-        """At the end of the interpreter: what rests ends, what hangs in the application's code is left."""
+        """At the end of the interpreter: what rests ends, what runs the application's code is left. A subinterpreter
+        waits for that too, as the end of one that has threads ends the process."""
         self._ended = True
         self.wake()
         workers = [self._calls] if self.provider is None else [self._calls, self.provider.worker]
         for worker in workers:
             worker.end()
         if self.thread is not None:
-            self.thread.join(1)
+            self.thread.join(LAST_WAIT)
         for worker in workers:
             worker.join()
 

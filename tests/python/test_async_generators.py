@@ -87,6 +87,20 @@ def test_async_generator_catches_what_is_thrown():
     assert only() == (1, 0, 0, 0)
 
 
+def test_step_is_closed():
+    """Since 3.13 that closes the generator too."""
+    stream = streams()
+    step = stream.asend(None)
+    step.send(None)
+    step.close()
+    assert outcome(streams) == ((1, 0, 1, 0) if stream.ag_frame is None else (0, 0, 0, 1))
+    fresh_one = streams()
+    fresh_one.asend(None).close()
+    del stream, step, fresh_one
+    gc.collect()
+    assert outcome(streams) == (1, 0, 1, 0)
+
+
 def test_async_generator_is_asked_twice_at_once():
     stream = streams()
     first, second = stream.asend(None), stream.asend(None)

@@ -14,7 +14,7 @@ from codetimer import measured
 from suspending import drive, only, pause
 
 fresh, measured_anew = measuring.fresh, suspending.measured_anew
-waits = generates = None  # measured anew for each test
+waits = generates = streams = None  # measured anew for each test
 
 
 class Runs:
@@ -199,6 +199,28 @@ def test_recursion():
 
     assert list(countdown(50)) == list(range(50, -1, -1)) and drive(down(50)) == ("returned", 50)
     assert {counter.calls for counter in codetimer.counters.values() if counter.calls} == {51}
+
+
+def test_no_memory():
+    """What there is no memory to measure is handed out bare; what the interpreter has none for fails as ever."""
+    testcapi = pytest.importorskip("_testcapi", reason="needs _testcapi, which lets allocations fail")
+    seen = {}
+    for failing in range(8):
+        for function in (waits, generates, streams):
+            made = None
+            try:
+                testcapi.set_nomemory(failing, failing + 1)
+                made = function()
+            except MemoryError:
+                pass
+            finally:
+                testcapi.remove_mem_hooks()
+            seen.setdefault(function.__name__, set()).add(type(made).__name__)
+            if made is not None and function is not streams:
+                made.close()
+    assert {"coroutine", "MeasuredCoroutine"} <= seen["waits"] and "generator" in seen["generates"]
+    assert "async_generator" in seen["streams"]
+    assert list(generates()) == [0, 1, 2]
 
 
 def test_deep_chain_of_abandoned():

@@ -4,12 +4,14 @@ another thread does to a call under way. Fails if a wait counts as active, or if
 counted."""
 
 import contextlib
+import os
 import threading
 import time
 import types
 
 import codetimer
 import measuring
+import pytest
 import suspending
 from codetimer import measured
 from suspending import counted, drive, drive_on, local, outcome, pause
@@ -137,6 +139,19 @@ def test_reset_while_under_way():
     counted(waits).reset()
     drive_on(coroutine, None)
     assert outcome(waits) == (0, 0, 0, 0)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_fork_while_under_way():
+    """The child goes on with it, and has no call of its own to count."""
+    generator = generates()
+    next(generator)
+    pid = os.fork()
+    if pid == 0:
+        ended = list(generator) == [1, 2] and outcome(generates) == (0, 0, 0, 0)
+        os._exit(0 if ended and list(generates()) and outcome(generates) == (1, 0, 0, 0) else 1)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert outcome(generates) == (0, 0, 0, 1) and list(generator) == [1, 2] and outcome(generates) == (1, 0, 0, 0)
 
 
 # ---- threads ----

@@ -197,12 +197,17 @@ def test_what_a_class_forbids_is_told(modules, caplog):  # noqa: F811
 
 
 def test_codetimer_itself(caplog):
-    things = codetimer, codetimer.instrumenting.standins, codetimer.instrumenting.Instrumentation
+    things = codetimer, codetimer.instrumenting.standins, codetimer.instrumenting.Instrumented
     before = attributes(*things)
     made = codetimer.instrument("codetimer.*")
     codetimer.instrument("codetimer.*")
     assert made.reached == () and attributes(*things) == before
     assert caplog.text.count("codetimer itself is not instrumented") <= 1
+
+
+def test_the_name_of_a_module(caplog):
+    assert codetimer.instrument("logging.handlers").reached == codetimer.instrument("logging").reached == ()
+    assert "write logging.*" in caplog.text
 
 
 def test_patterns_that_match_nothing_or_are_wrong(caplog):

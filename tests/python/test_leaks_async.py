@@ -135,6 +135,16 @@ def test_collected(functions):
     assert watched() is None and counter.cancelled == 1
 
 
+def test_weak_references(functions):
+    for make in functions[1], functions[2]:
+        it, seen = make(1), []
+        watched = weakref.ref(it, seen.append)
+        assert watched() is it
+        del it
+        gc.collect()
+        assert watched() is None and seen == [watched]
+
+
 def test_visited_by_the_collector(functions):
     it = functions[1](1)
     assert gc.is_tracked(it) and functions[1] in gc.get_referents(it)

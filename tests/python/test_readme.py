@@ -62,7 +62,7 @@ def prepare(language: str, source: Path) -> list[str]:
 
 def test_the_readme_has_its_snippets() -> None:
     languages = " ".join(language for language, _, _ in snippets())
-    assert languages == "python lua c python lua python python lua"
+    assert languages == "python lua c python lua python python python lua python"
 
 
 @pytest.mark.parametrize(("language", "code", "expected"), snippets(), ids=lambda value: value.split("\n")[0][:40])

@@ -12,22 +12,24 @@ the lock looks after it. What the log is told, it is told after the lock is rele
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
 import threading
 from collections import deque
-from types import TracebackType
+from collections.abc import Iterator
+from types import ModuleType, TracebackType
 from typing import Any
 
 from codetimer import _codetimer, following
 from codetimer._codetimer import Members
 from codetimer.instrumenting import found, imports, standins
 from codetimer.instrumenting.sweep import Sweep, is_module, modules, walk
-from codetimer.instrumenting.wanted import OWN, Wanted, letters
+from codetimer.instrumenting.wanted import Wanted, is_own, letters
 
 _lock = threading.RLock()
-_asked: dict[str | None, Instrumentation] = {}
+_asked: dict[str | None, Instrumented] = {}
 _queue: deque[Any] = deque()
 _refused: dict[str, str] = {}
 _untold: list[tuple[int, str, object]] = []
@@ -38,7 +40,7 @@ _monitors: bool | None = None  # whether sys.monitoring measures Python function
 _INFO, _WARNING = 20, 30
 
 
-class Instrumentation:
+class Instrumented:
     """What instrument() was asked for once: what came of it, and a way to end it, which it does as a context manager.
 
     Its attributes are found out when they are asked for, from what the process is like then."""
@@ -61,14 +63,14 @@ class Instrumentation:
     @property
     def reached(self) -> tuple[str, ...]:
         """The members that it measures, sorted."""
-        with _lock:
+        with _alone():
             return tuple(sorted(_reached(self._wanted())))
 
     @property
     def unreachable(self) -> tuple[tuple[str, str], ...]:
         """The members that it selects and that are not measured, or not everywhere, each with the reason, sorted. Looks
         through all objects of the process, which can take a second."""
-        with _lock:
+        with _alone():
             wanted = self._wanted()
             reasons = {member: reason for member, reason in _refused.items() if _is_of(wanted, member)}
             if not _monitors:
@@ -79,7 +81,7 @@ class Instrumentation:
     def matches(self) -> tuple[tuple[str, int, str | None], ...]:
         """Of each pattern its text, how many measured members it matches, and why it is skipped (None: it is not). Of a
         pattern that excludes: how many members it matches of those that are measured because of other texts."""
-        with _lock:
+        with _alone():
             members = _reached(Wanted([text for text in map(_text, _asked) if text is not None]))
         text = _text(self._members)
         patterns = Members(text).patterns if text is not None else ()
@@ -93,7 +95,7 @@ class Instrumentation:
         text = _text(self._members) if self.active else None
         return Wanted([] if text is None else [text])
 
-    def __enter__(self) -> Instrumentation:
+    def __enter__(self) -> Instrumented:
         return self
 
     def __exit__(
@@ -107,8 +109,17 @@ class Instrumentation:
 
     def __repr__(self) -> str:
         if not self.active:
-            return f"<codetimer.Instrumentation: {self._members!r}, ended>"
-        return f"<codetimer.Instrumentation: {self._members!r}, {len(self.reached)} members reached>"
+            return f"<codetimer.Instrumented: {self._members!r}, ended>"
+        return f"<codetimer.Instrumented: {self._members!r}, {len(self.reached)} members reached>"
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Under the lock; afterwards looks after what was imported meanwhile, and tells the log."""
+    with _lock:
+        yield
+    _drain()
+    _tell_all()
 
 
 def _after_fork() -> None:
@@ -122,37 +133,52 @@ os.register_at_fork(after_in_child=_after_fork)
 # ---- asking ----
 
 
-def instrument(members: str | None = None) -> Instrumentation:
-    """Measure the functions that a members list selects, without a decorator."""
+def instrument(members: str | None = None) -> Instrumented:
+    """Measure the functions that a members list selects, without a decorator, also those of modules to come.
+
+    members: str, a members list as in Members; it chooses what gets a counter, while the list of the process goes on
+        deciding which counters count. None: what the list of the process selects, whatever it becomes; nothing without
+        one. Calls add up, the same text twice is one.
+
+    Returns an Instrumented, to look at what came of it and to end it. From Python 3.12 on sys.monitoring measures;
+    where there is none, and for C functions, stand-ins take the place of functions in modules and classes. C functions
+    have to be named: by "math.*" or "math.sqrt", those of builtins by their whole name; "*" does not. Functions that
+    are decorated with measured stay as they are, and codetimer is never instrumented. What cannot be measured is told
+    by unreachable, and to the logger "codetimer"; it never is an error. Any thread.
+    Raises TypeError or ValueError for a text that can be no members list."""
     Members(members)  # TypeError, ValueError
     text = str(members) if members is not None else None
-    with _lock:
-        made = _asked.setdefault(text, Instrumentation(text))
+    with _alone():
+        made = _asked.setdefault(text, Instrumented(text))
         try:
             _reconcile(_WARNING)
         except BaseException:  # Ctrl-C
             _asked.pop(text, None)
             _reconcile()
             raise
-        _warn_of_own(text)
+        _warn(text)
     following.start()
-    _tell_all()
     return made
 
 
-def uninstrument(members: str | Instrumentation | None = None) -> int:
-    """End what instrument() was asked for: all, or one text. Returns how many were ended."""
-    if members is not None and not isinstance(members, (str, Instrumentation)):
+def uninstrument(members: str | Instrumented | None = None) -> int:
+    """End what instrument() was asked for.
+
+    members: the text that it was given, or what it returned; None: all.
+
+    Returns how many were ended. Everything is as it was before: where a stand-in is, the original comes back; where the
+    program has put something else meanwhile, that stays; and a stand-in that somebody kept makes bare calls. The
+    counters and their values stay. Any thread. Raises TypeError for another type."""
+    if members is not None and not isinstance(members, (str, Instrumented)):
         raise TypeError(
             f"members must be a str that instrument() was given, what it returned, or None for all, not {members!r}"
         )
-    with _lock:
-        text = members.members if isinstance(members, Instrumentation) else members
+    with _alone():
+        text = members.members if isinstance(members, Instrumented) else members
         ending = list(_asked) if members is None else [text]
         ended = [text for text in ending if _asked.pop(text, None) is not None]
         if ended:
             _reconcile()
-    _tell_all()
     return len(ended)
 
 
@@ -160,10 +186,9 @@ def follow() -> None:
     """Make what is measured fit again what is wanted and what is there: after the members list of the process has
     changed, or functions were defined that no import brought. Any thread; never raises."""
     try:
-        with _lock:
+        with _alone():
             if _asked:
                 _follow()
-        _tell_all()
     except Exception as error:
         _tell(_WARNING, "instrumentation could not follow: %s", repr(error))
 
@@ -261,12 +286,21 @@ def _keep(sweep: Sweep, level: int) -> None:
 def _imported(module: Any) -> None:
     """A module has just been imported, by whatever thread."""
     _queue.append(module)
-    while _queue and _lock.acquire(blocking=False):
+    _drain()
+    _tell_all()
+
+
+def _drain() -> None:
+    """Does not wait: whoever has the lock drains the queue when it is released."""
+    lock = _lock
+    while _queue and lock.acquire(blocking=False):
         try:
             _look_after_queue()
+        except Exception as error:
+            _queue.clear()
+            _untold.append((_WARNING, "modules could not be looked at: %s", repr(error)))
         finally:
-            _lock.release()
-    _tell_all()
+            lock.release()
 
 
 def _look_after_queue() -> None:
@@ -307,12 +341,15 @@ def _enumerate(names: list[str], most: int) -> str:
     return f"{len(names):,}: " + ", ".join(names[:most]) + more
 
 
-def _warn_of_own(text: str | None) -> None:
+def _warn(text: str | None) -> None:
+    """Of patterns that cannot do what they seem to be for."""
     for pattern in Members(text).patterns if text is not None else ():
-        said = letters(pattern.text)[0]
-        if (said == OWN or said.startswith(OWN + ".")) and said not in _told_own:
+        said, whole = letters(pattern.text)
+        if is_own(said.removesuffix(".")) and said not in _told_own:
             _told_own.add(said)
             _untold.append((_WARNING, "codetimer itself is not instrumented: %s", pattern.text))
+        if whole and type(sys.modules.get(said)) is ModuleType:
+            _untold.append((_WARNING, "a pattern is the name of a module, and selects nothing of it: write %s.*", said))
 
 
 def _tell_all() -> None:

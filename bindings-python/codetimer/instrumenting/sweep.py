@@ -63,23 +63,40 @@ class Sweep:
         self.new: list[str] = []  # the members of what was put now
         self.reached: list[str] = []  # and what was there before
         self.refused: dict[str, str] = {}  # member: reason
+        self._kinds: dict[type, bool] = {}  # whether values of a type are functions
 
     def over(self, things: Iterable[Any]) -> None:
         if self.wanted:
             for thing in walk(things):
-                if _is_fixed(thing):
-                    self._fixed(thing)
-                else:
-                    self._namespace(thing)
+                try:
+                    if _is_fixed(thing):
+                        self._fixed(thing)
+                    else:
+                        self._namespace(thing)
+                except Exception as error:
+                    self.refused[f"{_module_name(thing)}.*"] = f"{type(error).__name__}: {error}"
 
     def _fixed(self, cls: type) -> None:
         for member in self.wanted.in_c_class(member_of(cls)):
             self.refused[member] = "the methods of an immutable type cannot be replaced"
 
     def _namespace(self, thing: Any) -> None:
+        here = self.wanted.may_be_in(_module_name(thing))
         for name, value in standins.namespace(thing).copy().items():
-            if isinstance(name, str) and _is_function(type(value)) and (self.python or not _is_python(value)):
+            if isinstance(name, str) and self._is_candidate(name, value, here):
                 self._guarded(thing, name, value)
+
+    def _is_candidate(self, name: str, value: Any, here: bool) -> bool:
+        """A quick look, as nearly all that there is is not wanted. "here": a member of this module may be."""
+        kind = type(value)
+        if kind is FunctionType:
+            return self.python and (here or self.wanted.may_be_in(value.__module__))
+        if kind is BuiltinFunctionType:
+            return self.wanted.may_select_c(name, value)
+        known = self._kinds.get(kind)
+        if known is None:
+            known = self._kinds[kind] = _is_function(kind)
+        return known and (self.python or not _is_python(value))
 
     def _guarded(self, thing: Any, name: str, value: Any) -> None:
         """Whatever goes wrong with one value is a fact about that value."""
@@ -98,8 +115,9 @@ class Sweep:
             return
         try:
             holder, key, target = _innermost(Holder(thing), name, value)
-            if not self._is_measured(target):
-                self._put(holder, key, target, chosen, given)
+            bare = self._bare(target, chosen)
+            if bare:
+                self._put(holder, key, target, bare, given)
             self.reached += chosen.values()
         except Refused as reason:
             self.refused.update(dict.fromkeys(chosen.values(), str(reason)))
@@ -111,14 +129,16 @@ class Sweep:
         standins.put(holder, name, target, standins.build(target, chosen, given), tuple(chosen.values()))
         self.new += chosen.values()
 
-    def _is_measured(self, target: Any) -> bool:
-        """Also below its decorators. What is ours there, and passes, measures again."""
-        functions = [function for function, _ in parts(target)]
-        inside = [each for function in functions for each in standins.chain(function) if standins.is_standin(each)]
-        for standin in inside:
-            if standins.note_of(standin) is not None:
-                standin_pass(standin, False)
-        return bool(inside)
+    def _bare(self, target: Any, chosen: dict[str, str]) -> dict[str, str]:
+        """Of what is chosen, what is not measured, also not below its decorators. What is ours there, and passes,
+        measures again."""
+        bare = dict(chosen)
+        for function, label in parts(target):
+            for standin in filter(standins.is_standin, standins.chain(function)):
+                bare.pop(label, None)
+                if label in chosen and standins.note_of(standin) is not None:
+                    standin_pass(standin, False)
+        return bare
 
     def _choose(self, thing: Any, name: str, value: Any) -> tuple[dict[str, str], str | None]:
         """The wanted members of a value by their labels, and the name of all where it is given by the place."""
@@ -193,7 +213,12 @@ def _module_of(function: Any, member: str) -> str:
 def _place(thing: Any, name: str) -> str:
     if issubclass(type(thing), type):
         return f"{member_of(thing)}.{name}"
-    return f"{standins.namespace(thing).get('__name__')}.{name}"
+    return f"{_module_name(thing)}.{name}"
+
+
+def _module_name(thing: Any) -> Any:
+    names = standins.namespace(thing)
+    return names.get("__module__") if issubclass(type(thing), type) else names.get("__name__")
 
 
 def _runs_later(function: Any) -> bool:

@@ -9,6 +9,7 @@ module in letters. So "*" means all Python functions, and "math.*" those of math
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from codetimer._codetimer import Members
 
@@ -47,30 +48,59 @@ class Wanted:
         self.lists = [Members(text) for text in texts]
         self._exact: set[str] = set()
         self._beginnings: list[str] = []
+        self._last: set[str] = set()  # the names at the end of exact patterns
+        self._named: dict[str, bool] = {}  # what names() has said
+        self._possible: dict[str, bool] = {}  # and may_be_in()
         for members in self.lists:
-            for pattern in members.patterns:
-                if pattern.problem is None and not pattern.text.startswith("!"):
-                    self._add(*letters(pattern.text))
+            patterns = [pattern.text for pattern in members.patterns if pattern.problem is None]
+            for text in patterns:
+                if not text.startswith("!"):
+                    self._add(*letters(text))
+            if patterns and patterns[0].startswith("!"):
+                self._beginnings.append("")
 
     def _add(self, said: str, whole: bool) -> None:
         if whole:
             self._exact.add(said)
+            self._last.add(said.rpartition(".")[2])
         self._beginnings.append(said)
 
     def __bool__(self) -> bool:
-        return bool(self._beginnings) or any((members.text or "").strip() for members in self.lists)
+        return bool(self._beginnings)
+
+    def may_be_in(self, module: Any) -> bool:
+        """A quick look at a module: whether the letters of any pattern fit its name. That of __main__ is another."""
+        if not isinstance(module, str):
+            return True
+        known = self._possible.get(module)
+        if known is None:
+            known = module in ("__main__", "__mp_main__")
+            begins = f"{module}."
+            known = known or any(said.startswith(begins) or begins.startswith(said) for said in self._beginnings)
+            self._possible[module] = known
+        return known
 
     def selects(self, member: str) -> bool:
         """Whether a Python function is wanted."""
-        if is_own(member) or not any(members.selects(member) for members in self.lists):
+        if not any(members.selects(member) for members in self.lists) or is_own(member):
             return False
         name = member.rpartition(".")[2]
         return (name not in _DELICATE and not member.startswith(_MACHINERY)) or member in self._exact
 
     def names(self, module: str) -> bool:
         """Whether a pattern says this module in letters."""
-        begins = module + "."
-        return any(said.startswith(begins) for said in self._beginnings)
+        known = self._named.get(module)
+        if known is None:
+            begins = module + "."
+            known = self._named[module] = any(said.startswith(begins) for said in self._beginnings)
+        return known
+
+    def may_select_c(self, name: str, function: Any) -> bool:
+        """A quick look at a builtin function that lies under this name."""
+        if name in self._last or function.__name__ in self._last:
+            return True
+        module = function.__module__
+        return not isinstance(module, str) or self.names(module)
 
     def selects_c(self, member: str, module: str) -> bool:
         """Whether a C function of this module is wanted; one of builtins only by its whole name."""
