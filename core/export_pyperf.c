@@ -11,8 +11,13 @@
 #include "export.h"
 #include "json.h"
 
+/* pyperf accepts one line with something on it. */
+static int is_line(const char *text) {
+    return text != NULL && strpbrk(text, "\n\r") == NULL && text[strspn(text, " \t\v\f")] != '\0';
+}
+
 static void put_text(ct__json *json, const char *key, const char *text) {
-    if (text == NULL || text[0] == '\0') return;
+    if (!is_line(text)) return;
     ct__json_key(json, key);
     ct__json_text(json, text);
 }

@@ -176,11 +176,13 @@ static void test_dates(void **unused) {
     static const char *const dates[] = {"", "2026", "2026-01-31", "31.01.2026 23:59:58", "2026-01-31x23:59:58"};
     ct_result a = full();
     const ct_result *one = &a;
+    a.interrupted = "two\nlines", a.clock = " ";
     for (size_t i = 0; i < sizeof dates / sizeof dates[0]; i++) {
         const ct_export_options options = {.size = sizeof options, .date = dates[i], .machine = "x86_64"};
         ct_export_results(&one, 1, CT_EXPORT_PYPERF, &options, text, sizeof text);
         assert_true(is_json(text) && strstr(text, "\"date\"") == NULL);
         assert_non_null(strstr(text, "\"platform\": \"x86_64\""));
+        assert_true(strstr(text, "lines") == NULL && strstr(text, "timer") == NULL); /* nor what is not one line */
     }
 }
 
