@@ -4,6 +4,7 @@
  * functions; everything behind them is made once.
  */
 #include "instrument.h"
+#include "running.h"
 
 #if defined(_WIN32)
 #define CT_LUA_EXPORT __declspec(dllexport)
@@ -14,10 +15,12 @@
 const luaL_Reg ct__lua_functions[] = {
     {"attach", ct__lua_attach},
     {"clock_info", ct__lua_clock_info},
+    {"compare", ct__lua_compare},
     {"configure", ct__lua_configure},
     {"counters", ct__lua_counters_function},
     {"initialize", ct__lua_initialize},
     {"instrument", ct__lua_instrument},
+    {"last_comparison", ct__lua_last_comparison},
     {"last_result", ct__lua_last_result},
     {"measure_program", ct__lua_measure_program},
     {"measured", ct__lua_measured},
@@ -48,9 +51,13 @@ static void describe_process(lua_State *L) {
 CT_LUA_EXPORT int luaopen_codetimer(lua_State *L) {
     luaL_checkversion(L);
     describe_process(L);
+    ct__lua_allocations_open(L);
     ct__lua_gc_open(L);
     ct__lua_result_open(L);
+    ct__lua_comparison_open(L);
+    ct__lua_overheads_open(L);
     ct__lua_run_open(L);
+    ct__lua_rounds_open(L);
     ct__lua_environment_open(L);
     ct__lua_counters_open(L);
     ct__lua_live_open(L);

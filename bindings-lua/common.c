@@ -72,12 +72,17 @@ lua_Integer ct__lua_check_count(lua_State *L, int arg, int index, const char *wh
     return value;
 }
 
+int ct__lua_is_callable(lua_State *L, int index) {
+    if (lua_isfunction(L, index)) return 1;
+    if (luaL_getmetafield(L, index, "__call") == LUA_TNIL) return 0;
+    lua_pop(L, 1);
+    return 1;
+}
+
 void ct__lua_check_callable(lua_State *L, int arg, int index) {
-    if (lua_isfunction(L, index)) return;
-    if (luaL_getmetafield(L, index, "__call") == LUA_TNIL)
+    if (!ct__lua_is_callable(L, index))
         luaL_argerror(L, arg,
                       lua_pushfstring(L, "fn must be a function or have __call, got %s", ct__lua_describe(L, index)));
-    lua_pop(L, 1);
 }
 
 static int is_listed(lua_State *L, int index, const char *const *names) {
@@ -115,6 +120,31 @@ void ct__lua_set_number(lua_State *L, const char *key, double value) {
 void ct__lua_set_boolean(lua_State *L, const char *key, int value) {
     lua_pushboolean(L, value);
     lua_setfield(L, -2, key);
+}
+
+void ct__lua_set_count(lua_State *L, const char *key, int known, uint64_t value) {
+    if (known) ct__lua_set_integer(L, key, value);
+}
+
+void ct__lua_set_known(lua_State *L, const char *key, int known, double value) {
+    if (known) ct__lua_set_number(L, key, value);
+}
+
+int ct__lua_push_method(lua_State *L, int index, const luaL_Reg *methods) {
+    for (; methods->name != NULL; methods++) {
+        if (!ct__lua_is(L, index, methods->name)) continue;
+        lua_pushcfunction(L, methods->func);
+        return 1;
+    }
+    return 0;
+}
+
+void ct__lua_reserve(lua_State *L, const void *key) {
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, key) == LUA_TNIL) {
+        lua_pushboolean(L, 0);
+        lua_rawsetp(L, LUA_REGISTRYINDEX, key);
+    }
+    lua_pop(L, 1);
 }
 
 void ct__lua_new_type(lua_State *L, const char *name, const luaL_Reg *functions) {

@@ -24,6 +24,8 @@ typedef struct gc_counter {
     uint64_t lost;
 } gc_counter;
 
+const char *const ct__lua_gc_labels[CT__LUA_GENERATIONS] = {"GC Minor", "GC Major"};
+
 /* Their addresses are keys in the registry. */
 static const char counter_key = 0;
 static const char young_key = 0;
@@ -56,8 +58,10 @@ static int young_died(lua_State *L) {
     counter->young = 0;
     if (counter->users == 0 || counter->closing) return 0;
     counter->all++;
+    lua_State *held = ct__lua_allocations_hold(L);
     lua_pushcfunction(L, create_young);
     counter->young = lua_pcall(L, 0, 0, 0) == LUA_OK;
+    ct__lua_allocations_release(L, held);
     if (!counter->young) counter->lost++;
     return 0;
 }

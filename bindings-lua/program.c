@@ -21,8 +21,9 @@ enum { STDERR_DESCRIPTOR = 2 };
 /* ---- the report ---- */
 
 static void print_table(void) {
-    ct_report_options options = {sizeof options, ct_report_color(ct_is_terminal(STDERR_DESCRIPTOR)), ct_report_ascii(),
-                                 0};
+    ct_report_options options = {.size = sizeof options,
+                                 .color = ct_report_color(ct_is_terminal(STDERR_DESCRIPTOR)),
+                                 .ascii = ct_report_ascii()};
     size_t size = ct_report_counters(&options, NULL, 0) + 1;
     char *text = malloc(size);
     if (text == NULL) return;

@@ -189,6 +189,10 @@ CT_API int ct_result_set_overheads(ct_result *result, size_t count, const ct_ove
  * CT_OK, CT_EINVAL. */
 CT_API int ct_result_set_memory(ct_result *result, const ct_memory *memory);
 
+/* How many calls a memory pass is to make of what this is the result of: 1 to 100, that take some 50 ms together; 0:
+ * the run made none. */
+CT_API uint64_t ct_result_memory_calls(const ct_result *result);
+
 /* Drops a run without a result. */
 CT_API void ct_run_free(ct_run *run);
 CT_API void ct_result_free(ct_result *result);

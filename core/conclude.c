@@ -149,6 +149,13 @@ int ct_result_set_memory(ct_result *result, const ct_memory *memory) {
     return CT_OK;
 }
 
+uint64_t ct_result_memory_calls(const ct_result *result) {
+    const double budget_ns = 50e6, most = 100;
+    if (result == NULL || result->calls == 0) return 0;
+    const double fits = result->per_call_known && result->per_call_ns > 0 ? budget_ns / result->per_call_ns : most;
+    return fits < 1 ? 1 : fits > most ? (uint64_t)most : (uint64_t)fits;
+}
+
 static double less(double a, double b) { return a > b ? a - b : 0; }
 
 int ct_result_set_overheads(ct_result *result, size_t count, const ct_overhead *overheads) {

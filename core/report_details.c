@@ -40,6 +40,23 @@ static void put_gc_time(ct__text *text, const ct_result *result, const ct_report
     ct__text_put(text, ")\n");
 }
 
+/* Only those that there are. */
+static void put_kinds(ct__text *text, const ct_memory *memory) {
+    int put = 0;
+    for (size_t i = 0; i < memory->kinds_count; i++) {
+        if (memory->kinds[i].count == 0) continue;
+        if (put++ > 0) {
+            ct__text_put(text, ", ");
+        } else {
+            ct__report_label(text, "Objects");
+        }
+        ct__text_put_decimal(text, (double)memory->kinds[i].count / (double)memory->calls, 2);
+        ct__text_put(text, " ");
+        ct__text_put(text, memory->kinds[i].label);
+    }
+    if (put > 0) ct__text_put(text, " per call\n");
+}
+
 static void put_memory(ct__text *text, const ct_result *result) {
     const ct_memory *memory = &result->memory;
     if (memory->calls == 0 && memory->reason == NULL) return;
@@ -56,15 +73,7 @@ static void put_memory(ct__text *text, const ct_result *result) {
     ct__text_put(text, " bytes per call, peak ");
     ct__text_put_count(text, memory->peak_bytes);
     ct__text_put(text, " bytes\n");
-    if (memory->kinds_count == 0) return;
-    ct__report_label(text, "Objects");
-    for (size_t i = 0; i < memory->kinds_count; i++) {
-        if (i > 0) ct__text_put(text, ", ");
-        ct__text_put_decimal(text, (double)memory->kinds[i].count / (double)memory->calls, 2);
-        ct__text_put(text, " ");
-        ct__text_put(text, memory->kinds[i].label);
-    }
-    ct__text_put(text, " per call\n");
+    put_kinds(text, memory);
 }
 
 /* ---- verbose ---- */

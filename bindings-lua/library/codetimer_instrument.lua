@@ -1,7 +1,7 @@
 ---@meta codetimer
 -- SPDX-License-Identifier: MIT
 --
--- The second part of the Lua API for editors: measuring whole tables, modules and programs.
+-- The third part of the Lua API for editors: measuring whole tables, modules and programs.
 
 ---@class codetimerlib
 local codetimer = {}

@@ -1,7 +1,7 @@
 ---@meta codetimer
 -- SPDX-License-Identifier: MIT
 --
--- The third part of the Lua API for editors: which members are measured, and where that is said.
+-- The fourth part of the Lua API for editors: which members are measured, and where that is said.
 
 ---@class codetimerlib
 local codetimer = {}

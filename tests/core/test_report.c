@@ -163,7 +163,7 @@ static void test_gc_time_and_memory(void **unused) {
     check(&result, NULL,
           HEAD "    GC Time:        123.456 \xc2\xb5s (12.3 %, 2 pauses, longest 100.000 \xc2\xb5s)\n"
                "    Memory:         2.50 allocator calls and 1,234.5 bytes per call, peak 4,096 bytes\n"
-               "    Objects:        2.50 tables, 0.00 strings per call\n"
+               "    Objects:        2.50 tables per call\n"
                "\n");
     result.gc_time = (ct_gc_time){.pauses = 0};
     result.memory = (ct_memory){.reason = "tracemalloc is tracing"};

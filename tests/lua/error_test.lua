@@ -120,7 +120,7 @@ describe("a function with the debug library", function()
 
     it("may put other values in the place of ours", function()
         child.check(prelude .. [[
-            for index = 1, 3 do
+            for index = 1, 5 do
                 for _, value in ipairs { false, 7, print, io.stdout, codetimer.initialize { priority = false } } do
                     pcall(codetimer.time, "taken", 5, function()
                         debug.setuservalue(find "codetimer.Run", value or nil, index)
