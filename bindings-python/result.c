@@ -239,7 +239,7 @@ static PyGetSetDef attributes[] = {
     {"net_high_ns", get_net_high_ns, NULL, "At most (float).", NULL},
     {"overheads", get_overheads, NULL,
      "What an empty call takes in this process (tuple of Overhead); net is made with the first.", NULL},
-    {"batches_ns", get_batches_ns, NULL, "Nanoseconds of each batch of consecutive calls (tuple of int, at most 128).",
+    {"batches_ns", get_batches_ns, NULL, "Nanoseconds of each batch of consecutive calls (tuple of int, at most 1024).",
      NULL},
     {"batches_calls", get_batches_calls, NULL, "Calls in each batch (tuple of int).", NULL},
     {"cycles", get_cycles, NULL, "CPU cycles of this thread over the run (int); None: see cycles_reason.", NULL},

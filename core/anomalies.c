@@ -114,13 +114,13 @@ static double median_of(const ct_result *result, size_t first, size_t count) {
 /* A trend over all batches that is no chance (4 deviations: 1 in 16,000) and matters (10 % between the thirds). */
 static void explain_trend(ct_run *run) {
     char sentence[SENTENCE_SIZE];
-    double values[CT_BATCHES_MAX];
+    double values[CT_BATCHES_MAX], work[CT_BATCHES_MAX];
     ct__text text;
     const ct_result *result = &run->block->result;
     size_t count = result->batches, third = count / 3;
     if (!result->interval_known || count < TREND_BATCHES) return;
     for (size_t i = 0; i < count; i++) values[i] = (double)result->batches_ns[i] / (double)result->batches_calls[i];
-    double deviate = ct__stats_trend(values, count);
+    double deviate = ct__stats_trend(values, count, work);
     double first = median_of(result, 0, third), last = median_of(result, count - third, third);
     int faster = deviate < -4 && last < first * 0.9;
     int slower = deviate > 4 && first < last * 0.9;

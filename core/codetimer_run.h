@@ -57,7 +57,7 @@ typedef struct ct_overhead {
     double low_ns, high_ns;
 } ct_overhead;
 
-#define CT_BATCHES_MAX        128
+#define CT_BATCHES_MAX        1024
 #define CT_GC_GENERATIONS_MAX 4
 #define CT_OVERHEADS_MAX      4
 #define CT_MEMORY_KINDS_MAX   8

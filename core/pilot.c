@@ -17,10 +17,11 @@
 #include "run.h"
 
 static const uint64_t default_budget_ns = 200000000;
+static const uint64_t least_batch_ns = 100000;
 static const uint64_t most_calls = (uint64_t)1 << 22; /* in one chunk, as in time.c */
 
 enum {
-    BATCHES_WANTED = 100,
+    BATCHES_WANTED = 1000,
     STEPS_WANTED = 100,
     STEPS_TO_TELL = 8,
     STILL_MOST = 20,
@@ -87,8 +88,13 @@ static uint64_t find_step(const ct_run *run) {
     return step > 0 ? step : run->least_step;
 }
 
+/* Short ones, because on a busy machine more than half of the long ones would be disturbed, and with them their median;
+ * but long against what reading the clock costs. */
 static uint64_t batch_ticks(const ct_run *run, uint64_t step) {
-    uint64_t target = run->budget_ticks / BATCHES_WANTED + 1, long_enough = step * STEPS_WANTED;
+    uint64_t floor = least(ct__clock_ticks_in(run->source, least_batch_ns), run->budget_ticks / 100);
+    uint64_t target = run->budget_ticks / BATCHES_WANTED, long_enough = step * STEPS_WANTED;
+    if (target < floor) target = floor;
+    if (target == 0) target = 1;
     return target > long_enough ? target : least(long_enough, run->budget_ticks);
 }
 

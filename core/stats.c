@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int compare(const void *a, const void *b) {
     double x = *(const double *)a;
@@ -63,24 +64,24 @@ void ct__stats_outliers(const double *sorted, size_t count, size_t *mild, size_t
 }
 
 /* What equal values take from the variance of the test: the sum of t (t - 1) (2 t + 5) over groups of t. */
-static double variance_of_ties(const double *values, size_t count) {
-    double sum = 0;
-    for (size_t i = 0; i < count; i++) {
-        size_t equal = 0, first = 1;
-        for (size_t j = 0; j < count; j++) {
-            equal += values[j] == values[i];
-            if (j < i && values[j] == values[i]) first = 0;
-        }
-        if (first) sum += (double)equal * (double)(equal - 1) * (2.0 * (double)equal + 5);
+static double variance_of_ties(const double *sorted, size_t count) {
+    double sum = 0, equal = 1;
+    for (size_t i = 1; i <= count; i++, equal++) {
+        if (i < count && sorted[i] == sorted[i - 1]) continue;
+        sum += equal * (equal - 1) * (2 * equal + 5);
+        equal = 0;
     }
     return sum;
 }
 
-double ct__stats_trend(const double *values, size_t count) {
+double ct__stats_trend(const double *values, size_t count, double *work) {
     double score = 0, n = (double)count;
+    if (count < 4) return 0;
     for (size_t i = 0; i < count; i++)
         for (size_t j = i + 1; j < count; j++) score += (values[j] > values[i]) - (values[j] < values[i]);
-    double variance = (n * (n - 1) * (2 * n + 5) - variance_of_ties(values, count)) / 18;
-    if (count < 4 || variance <= 0 || score == 0) return 0;
+    memcpy(work, values, count * sizeof *values);
+    ct__stats_sort(work, count);
+    double variance = (n * (n - 1) * (2 * n + 5) - variance_of_ties(work, count)) / 18;
+    if (variance <= 0 || score == 0) return 0;
     return (score > 0 ? score - 1 : score + 1) / sqrt(variance);
 }

@@ -82,7 +82,7 @@ static void check_spread(char *line) {
     ct__stats_outliers(sorted, count, &mild, &severe);
     assert_int_equal(mild, strtoul(fields[4], NULL, 10));
     assert_int_equal(severe, strtoul(fields[5], NULL, 10));
-    assert_near(ct__stats_trend(values, count), fields[6]);
+    assert_near(ct__stats_trend(values, count, work), fields[6]);
 }
 
 static void test_spread(void **unused) {

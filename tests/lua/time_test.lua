@@ -144,7 +144,7 @@ describe("a result", function()
         end
         assert.equal(result.elapsed_ns, ns)
         assert.equal(result.calls, calls)
-        assert.is_true(#result.batches_ns >= 1 and #result.batches_ns <= 128)
+        assert.is_true(#result.batches_ns >= 1 and #result.batches_ns <= 1024)
     end)
 
     it("becomes a plain table", function()
