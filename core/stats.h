@@ -30,7 +30,8 @@ double ct__stats_mad(const double *values, size_t count, double center, double *
 void ct__stats_outliers(const double *sorted, size_t count, size_t *mild, size_t *severe);
 
 /* Mann-Kendall test of values in their order for a trend (Kendall, Rank Correlation Methods): the normal deviate,
- * negative where they fall. 0 for fewer than 4 values or for values that are all alike. "work": room for count values. */
+ * negative where they fall. 0 for fewer than 4 values or for values that are all alike. "work": room for count values.
+ */
 double ct__stats_trend(const double *values, size_t count, double *work);
 
 #endif
