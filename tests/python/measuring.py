@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of measured share."""
+"""What the tests of measured and of runs share."""
 
 import subprocess
 import sys
@@ -23,6 +23,14 @@ def calls(module):
         for counter in codetimer.counters.values()
         if counter.calls
     }
+
+
+# What a run may say when the machine has other things to do: no test can know.
+OF_THE_MACHINE = ("CPU time is ", "still warming up: ", "it slows down: ")
+
+
+def own_notes(result):
+    return tuple(note for note in result.notes if not note.startswith(OF_THE_MACHINE))
 
 
 def run(source, *arguments, name="script.py", directory=None):

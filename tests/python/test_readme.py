@@ -2,7 +2,8 @@
 """Guards the README: each of its snippets runs as printed, and what it prints has the shape that the README shows.
 
 A snippet is a fenced block of python, lua or c with the output as the next block (text). Figures are masked; so are the
-parts that depend on the machine: the spread, the unit of a time, and the kind of cycles or why there are none.
+parts that depend on the machine: the spread, the unit of a time, the kind of cycles or why there are none, and what a
+busy machine did to a run.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ BUILD = ROOT / "build"
 SNIPPET = re.compile(r"^```(python|lua|c)\n(.*?)^```\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MASKS = [
     (r" (±|\+-) [\d.,]+ %", ""),
+    (r" +Note: +(CPU time is|still warming up|it slows down).*\n", ""),
     (r"(CPU Cycles: +).*", r"\1C"),
     (r"\d[\d,]*(\.\d+)?", "N"),
     (r"N (ns|µs|us|ms|s)\b", "N U"),
