@@ -4,14 +4,15 @@
  *
  * Since CPython 3.12 a call from C enters the interpreter anew, and that alone costs more than the whole call in Python
  * code, where the interpreter only pushes a frame. So Python functions are called from a Python function that consists
- * of 64 times "fn();", and fewer than 64 from one with a single call. To fn that is the frame that called it, and it
- * must look the same for all calls, as in a loop: to what goes by the caller's line and globals (a warning shows once)
- * both functions are one place. Each run has its own, since the globals remember which warnings were shown. Their code
- * is the same for all, but not where several run in turns: the interpreter specialises each call for the function that
- * it sees there, and would begin anew at every turn.
+ * of 64 times "fn();", and the rest of a chunk from such of 16, of 4 and of one: a chunk enters it ten times more often
+ * at the worst than it has to, whatever its calls are. To fn that is the frame that called it, and it must look the same
+ * for all calls, as in a loop: to what goes by the caller's line and globals (a warning shows once) all these functions
+ * are one place. Each run has its own, since the globals remember which warnings were shown. Their code is the same for
+ * all, but not where several run in turns: the interpreter specialises each call for the function that it sees there,
+ * and would begin anew at every turn.
  *
  * After an exception the place in the code, which the traceback keeps, tells exactly how many calls were completed: the
- * 64 calls are the same instructions over and over. How long they are is found out by letting a call fail at both ends.
+ * calls are the same instructions over and over. How long they are is found out by letting a call fail at both ends.
  * Our frames are taken out of the traceback.
  */
 #include "running.h"
@@ -68,8 +69,7 @@ int ctpy_safe_point(ctpy_state *state) {
 }
 
 void ctpy_block_clear(ctpy_block *block) {
-    Py_CLEAR(block->many);
-    Py_CLEAR(block->one);
+    for (size_t i = 0; i < CTPY_BLOCK_SIZES; i++) Py_CLEAR(block->functions[i]);
 }
 
 #if PY_VERSION_HEX >= 0x030c0000
@@ -114,46 +114,32 @@ static int find_call(PyObject *function, Py_ssize_t completed) {
 }
 
 /* Another thread may come this way at the same time: it finds the same figures. */
-static int keep_code(ctpy_state *state, PyObject *many, PyObject *one) {
-    const int first = find_call(many, 0);
-    const int last = first >= 0 ? find_call(many, CTPY_BLOCK_CALLS - 1) : -1;
+static int keep_codes(ctpy_state *state, const ctpy_block *block) {
+    const int first = find_call(block->functions[0], 0);
+    const int last = first >= 0 ? find_call(block->functions[0], CTPY_BLOCK_CALLS - 1) : -1;
     if (last < 0) return -1;
     state->call_first = first;
     state->call_step = (last - first) / (CTPY_BLOCK_CALLS - 1);
-    Py_XSETREF(state->many, Py_NewRef(PyFunction_GetCode(many)));
-    Py_XSETREF(state->one, Py_NewRef(PyFunction_GetCode(one)));
+    for (size_t i = CTPY_BLOCK_SIZES; i > 0; i--)
+        Py_XSETREF(state->block_codes[i - 1], Py_NewRef(PyFunction_GetCode(block->functions[i - 1])));
     return 0;
 }
 
-static int open_code(ctpy_state *state) {
-    if (state->one != NULL) return 0;
-    PyObject *many = define_calls(CTPY_BLOCK_CALLS);
-    PyObject *one = many != NULL ? define_calls(1) : NULL;
-    const int kept = one != NULL ? keep_code(state, many, one) : -1;
-    Py_XDECREF(many);
-    Py_XDECREF(one);
-    return kept;
+static int open_codes(ctpy_state *state) {
+    ctpy_block block = {{NULL}};
+    size_t calls = CTPY_BLOCK_CALLS;
+    int failed = 0;
+    if (state->block_codes[0] != NULL) return 0;
+    for (size_t i = 0; i < CTPY_BLOCK_SIZES && !failed; i++, calls /= 4)
+        failed = (block.functions[i] = define_calls(calls)) == NULL;
+    if (!failed) failed = keep_codes(state, &block) < 0;
+    ctpy_block_clear(&block);
+    return failed ? -1 : 0;
 }
 
-/* A function of "code", or of a copy that nothing was learned in yet. */
-static PyObject *make_function(PyObject *code, PyObject *names, int alone) {
-    PyObject *own = alone ? PyObject_CallMethod(code, "replace", NULL) : Py_NewRef(code);
-    PyObject *function = own != NULL ? PyFunction_New(own, names) : NULL;
-    Py_XDECREF(own);
-    return function;
-}
-
-int ctpy_block_prepare(ctpy_state *state, PyObject *fn, int alone, ctpy_block *block) {
-    *block = (ctpy_block){NULL, NULL};
+int ctpy_block_wanted(ctpy_state *state, PyObject *fn) {
     if (!PyFunction_Check(fn)) return 0;
-    PyObject *names = open_code(state) == 0 ? make_names() : NULL;
-    if (names == NULL) return -1;
-    block->many = make_function(state->many, names, alone);
-    block->one = block->many != NULL ? make_function(state->one, names, alone) : NULL;
-    Py_DECREF(names);
-    if (block->many != NULL && block->one != NULL) return 0;
-    ctpy_block_clear(block);
-    return -1;
+    return open_codes(state) == 0 ? 1 : -1;
 }
 
 uint64_t ctpy_block_failed(const ctpy_state *state, PyObject *function) {
@@ -163,9 +149,8 @@ uint64_t ctpy_block_failed(const ctpy_state *state, PyObject *function) {
 
 #else /* a call from C is the quickest */
 
-int ctpy_block_prepare(ctpy_state *state, PyObject *fn, int alone, ctpy_block *block) {
-    (void)state, (void)fn, (void)alone;
-    *block = (ctpy_block){NULL, NULL};
+int ctpy_block_wanted(ctpy_state *state, PyObject *fn) {
+    (void)state, (void)fn;
     return 0;
 }
 
@@ -175,3 +160,22 @@ uint64_t ctpy_block_failed(const ctpy_state *state, PyObject *function) {
 }
 
 #endif
+
+int ctpy_block_make(PyObject *const *codes, ctpy_block *block) {
+    PyObject *names = make_names();
+    *block = (ctpy_block){{NULL}};
+    if (names == NULL) return -1;
+    int failed = 0;
+    for (size_t i = 0; i < CTPY_BLOCK_SIZES && !failed; i++)
+        failed = (block->functions[i] = PyFunction_New(codes[i], names)) == NULL;
+    Py_DECREF(names);
+    if (failed) ctpy_block_clear(block);
+    return failed ? -1 : 0;
+}
+
+int ctpy_block_prepare(ctpy_state *state, PyObject *fn, ctpy_block *block) {
+    *block = (ctpy_block){{NULL}};
+    const int wanted = ctpy_block_wanted(state, fn);
+    if (wanted <= 0) return wanted;
+    return ctpy_block_make(state->block_codes, block);
+}

@@ -41,6 +41,9 @@ enum {
     CTPY_UNDERWAY_TYPES
 };
 
+/* Functions of 64, 16, 4 calls and one (block.c). */
+enum { CTPY_BLOCK_SIZES = 4, CTPY_BLOCK_CALLS = 64 };
+
 typedef struct ctpy_state {
     PyTypeObject *result_type;
     PyTypeObject *environment_type;
@@ -50,8 +53,7 @@ typedef struct ctpy_state {
     PyObject *gc_collect;       /* gc.collect and gc.get_stats as they were at import: */
     PyObject *gc_get_stats;     /* the C API can neither collect while gc is disabled nor tell the counts */
     PyObject *safe_point;       /* an empty Python function */
-    PyObject *many;             /* code that makes 64 calls, see block.c; NULL until it is needed */
-    PyObject *one;              /* code that makes one; likewise */
+    PyObject *block_codes[CTPY_BLOCK_SIZES];   /* code that makes 64, 16, 4 calls and one, see block.c; NULL until it is needed */
     int call_first;             /* where the first call stands in them, and */
     int call_step;              /* how far the next one is, in bytes */
     PyObject *gc_callbacks;     /* the list gc.callbacks */

@@ -98,10 +98,11 @@ static uint64_t call_by(call_loop *loop, PyObject *function, uint64_t k) {
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 static uint64_t call_some(call_loop *loop, uint64_t k) {
-    const ctpy_block *block = &loop->body->block;
-    if (block->one == NULL) return call_each(loop, least(k, ASK_EVERY));
-    if (k < CTPY_BLOCK_CALLS) return call_by(loop, block->one, 1);
-    return call_by(loop, block->many, CTPY_BLOCK_CALLS);
+    PyObject *const *functions = loop->body->block.functions;
+    uint64_t calls = CTPY_BLOCK_CALLS;
+    if (*functions == NULL) return call_each(loop, least(k, ASK_EVERY));
+    for (; calls > k; calls /= 4) functions++;
+    return call_by(loop, *functions, calls);
 }
 
 /* Does what is wanted as far as it belongs into the clock. Returns 1 when the chunk is to end for the rest. */

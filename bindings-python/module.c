@@ -297,8 +297,7 @@ static int traverse_module(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(state->gc_collect);
     Py_VISIT(state->gc_get_stats);
     Py_VISIT(state->safe_point);
-    Py_VISIT(state->many);
-    Py_VISIT(state->one);
+    for (size_t i = 0; i < CTPY_BLOCK_SIZES; i++) Py_VISIT(state->block_codes[i]);
     Py_VISIT(state->gc_callbacks);
     Py_VISIT(state->last_result);
     Py_VISIT(state->last_comparison);
@@ -336,8 +335,7 @@ static int clear_module(PyObject *module) {
     Py_CLEAR(state->gc_collect);
     Py_CLEAR(state->gc_get_stats);
     Py_CLEAR(state->safe_point);
-    Py_CLEAR(state->many);
-    Py_CLEAR(state->one);
+    for (size_t i = 0; i < CTPY_BLOCK_SIZES; i++) Py_CLEAR(state->block_codes[i]);
     Py_CLEAR(state->gc_callbacks);
     Py_CLEAR(state->last_result);
     Py_CLEAR(state->last_comparison);

@@ -2,22 +2,27 @@
  *
  * rounds.c: the turns of a comparison: whose calls come next is the core's to say, and they are made as in a run.
  *
- * Each candidate, and the twin, has calling code of its own (see block.c). The collector is left as it is: a collection
+ * Each candidate, and the twin, has copies of its code and calling code of its own (see layouts.c, block.c), which come
+ * in turn. The collector is left as it is: a collection
  * falls on the candidate whose allocation makes it due. Its counts are read around each turn, outside the clock. In a
  * turn nothing here makes an object.
  */
-#include "running.h"
+#include "layouts.h"
 
 static const uint64_t pause_every_ns = 5000000;
 
+/* Rounds before the next copies are called: the first slot of each is to find its code in the caches again. */
+enum { ROUNDS_EACH = 4 };
+
 /* ---- begin ---- */
 
-static int prepare_blocks(ctpy_rounds *rounds) {
-    for (size_t i = 0; i < rounds->count; i++) {
-        ctpy_candidate *candidate = &rounds->candidates[i];
-        if (ctpy_block_prepare(rounds->state, candidate->fn, 1, &candidate->block) < 0) return -1;
-    }
-    return ctpy_block_prepare(rounds->state, rounds->candidates[rounds->baseline].fn, 1, &rounds->twin);
+static int prepare_bodies(ctpy_rounds *rounds) {
+    PyObject *fns[CT_CANDIDATES_MAX + 1];
+    for (size_t i = 0; i < rounds->count; i++) fns[i] = rounds->candidates[i].fn;
+    fns[rounds->count] = fns[rounds->baseline];
+    rounds->bodies = PyMem_Calloc((rounds->count + 1) * CTPY_LAYOUTS, sizeof *rounds->bodies);
+    if (rounds->bodies == NULL) PyErr_NoMemory();
+    return rounds->bodies != NULL ? ctpy_bodies_make(rounds->state, fns, rounds->count + 1, rounds->bodies) : -1;
 }
 
 int ctpy_rounds_begin(ctpy_rounds *rounds, uint64_t budget_ns) {
@@ -25,7 +30,7 @@ int ctpy_rounds_begin(ctpy_rounds *rounds, uint64_t budget_ns) {
     size_t lengths[CT_CANDIDATES_MAX];
     rounds->compare = NULL;
     rounds->ended_by = rounds->count;
-    if (prepare_blocks(rounds) < 0) return -1;
+    if (prepare_bodies(rounds) < 0) return -1;
     for (size_t i = 0; i < rounds->count; i++) {
         names[i] = PyBytes_AS_STRING(rounds->candidates[i].encoded);
         lengths[i] = (size_t)PyBytes_GET_SIZE(rounds->candidates[i].encoded);
@@ -38,8 +43,9 @@ int ctpy_rounds_begin(ctpy_rounds *rounds, uint64_t budget_ns) {
 }
 
 void ctpy_rounds_clear(ctpy_rounds *rounds) {
-    for (size_t i = 0; i < rounds->count; i++) ctpy_block_clear(&rounds->candidates[i].block);
-    ctpy_block_clear(&rounds->twin);
+    if (rounds->bodies != NULL) ctpy_bodies_clear(rounds->bodies, rounds->count + 1);
+    PyMem_Free(rounds->bodies);
+    rounds->bodies = NULL;
     ct_compare_free(rounds->compare);
     rounds->compare = NULL;
 }
@@ -72,15 +78,21 @@ static void count_turn(ctpy_rounds *rounds, ctpy_candidate *candidate, const ctp
 
 /* ---- turns ---- */
 
-/* "candidate" is NULL for the twin. */
-static int take_turn(ctpy_rounds *rounds, ctpy_candidate *candidate, ct_run *run) {
-    const ctpy_body body = {.fn = candidate != NULL ? candidate->fn : rounds->candidates[rounds->baseline].fn,
-                            .block = candidate != NULL ? candidate->block : rounds->twin};
+/* All candidates are called at the same places in a round. */
+static const ctpy_body *choose_body(ctpy_rounds *rounds, size_t at) {
+    const uint64_t round = rounds->turns++ / (2 * (rounds->count + 1));
+    return &rounds->bodies[at * CTPY_LAYOUTS + round / ROUNDS_EACH % CTPY_LAYOUTS];
+}
+
+/* "at" is count for the twin. */
+static int take_turn(ctpy_rounds *rounds, size_t at, ct_run *run) {
+    const ctpy_body *body = choose_body(rounds, at);
+    ctpy_candidate *candidate = &rounds->candidates[at];
     ctpy_collections before;
-    if (candidate == NULL) return ctpy_loop(rounds->state, run, &body);
+    if (at == rounds->count) return ctpy_loop(rounds->state, run, body);
     if (ctpy_collections_read(rounds->state, &before) < 0) return -1;
     if (rounds->pauses != NULL) rounds->pauses->into = &candidate->gc_time;
-    const int status = ctpy_loop(rounds->state, run, &body);
+    const int status = ctpy_loop(rounds->state, run, body);
     if (rounds->pauses != NULL) rounds->pauses->into = NULL;
     count_turn(rounds, candidate, &before);
     return status;
@@ -104,9 +116,10 @@ int ctpy_rounds_run(ctpy_rounds *rounds) {
         if (what == CT_WARM) {
             failed = ctpy_collect(rounds->state) < 0;
             forget(rounds);
+            rounds->turns = 0;
             continue;
         }
-        failed = take_turn(rounds, at < rounds->count ? &rounds->candidates[at] : NULL, run) < 0;
+        failed = take_turn(rounds, at, run) < 0;
         if (failed) rounds->ended_by = at < rounds->count ? at : rounds->baseline;
         if (!failed) failed = come_up(rounds, rounds->candidates[at < rounds->count ? at : rounds->baseline].fn) < 0;
     }

@@ -130,7 +130,7 @@ static PyObject *run_call(ctpy_state *state, const ctpy_call *call) {
     if (wanted && ctpy_overheads(state, PyFunction_Check(call->fn), timed.overheads, &timed.overheads_count) < 0)
         return NULL;
     timed.body = (ctpy_body){.fn = call->fn, .gc = &timed.gc, .progress = &timed.progress};
-    if (ctpy_block_prepare(state, call->fn, 0, &timed.body.block) < 0) return NULL;
+    if (ctpy_block_prepare(state, call->fn, &timed.body.block) < 0) return NULL;
     PyObject *result = make_run(&timed);
     ctpy_block_clear(&timed.body.block);
     return result;

@@ -9,20 +9,23 @@
 
 /* ---- block.c ---- */
 
-/* Python functions that call "fn"; NULL where calls from C are quicker. */
+/* Python functions that call "fn" 64, 16, 4 times, and once; NULL where calls from C are quicker. */
 typedef struct ctpy_block {
-    PyObject *many; /* CTPY_BLOCK_CALLS times */
-    PyObject *one;  /* once */
+    PyObject *functions[CTPY_BLOCK_SIZES];
 } ctpy_block;
-
-#define CTPY_BLOCK_CALLS 64
 
 /* Passes the interpreter's safe point. Returns 0, or -1 with the exception that was raised there. */
 int ctpy_safe_point(ctpy_state *state);
 
-/* New functions for calls of "fn". "alone" 1: their code is nobody else's, so that what the interpreter learns in it
- * about fn stays while others run. Returns 0, or -1 with an exception and an empty block. */
-int ctpy_block_prepare(ctpy_state *state, PyObject *fn, int alone, ctpy_block *block);
+/* New functions for calls of "fn". Returns 0, or -1 with an exception and an empty block. */
+int ctpy_block_prepare(ctpy_state *state, PyObject *fn, ctpy_block *block);
+
+/* The same of these codes (block_codes or copies of them), which nobody else runs, so that what the interpreter learns
+ * in them about one function stays while others run. */
+int ctpy_block_make(PyObject *const *codes, ctpy_block *block);
+
+/* Whether calls of "fn" are made by blocks. Then state->block_codes are there. -1 with an exception. */
+int ctpy_block_wanted(ctpy_state *state, PyObject *fn);
 void ctpy_block_clear(ctpy_block *block);
 
 /* After "function" of a block has failed: how many calls it completed. Takes it out of the exception's traceback. */
@@ -125,7 +128,6 @@ typedef struct ctpy_candidate {
     PyObject *encoded; /* bytes, as in ctpy_call */
     PyObject *fn;
     int is_generator;
-    ctpy_block block;
     size_t generations;
     uint64_t collections[CT_GC_GENERATIONS_MAX];
     ct_gc_time gc_time;
@@ -136,21 +138,22 @@ typedef struct ctpy_rounds {
     ct_compare *compare;
     ctpy_candidate *candidates;
     size_t count, baseline;
-    ctpy_block twin;         /* calls the baseline; the rest as in a candidate is nobody's */
+    ctpy_body *bodies;       /* [count + 1, the twin][CTPY_LAYOUTS] */
+    uint64_t turns;          /* since the warm-up */
     ctpy_pauses *pauses;     /* NULL: not asked for */
     ctpy_progress *progress; /* NULL: nobody wants to know */
     size_t ended_by;         /* the candidate that raised; count where none did */
     uint64_t pause_ns;       /* when others were let in */
 } ctpy_rounds;
 
-/* Begins the comparison, with code of its own for each candidate. Returns 0, or -1 with an exception; ctpy_rounds_clear
+/* Begins the comparison, with copies of its own code for each candidate. Returns 0, or -1 with an exception; ctpy_rounds_clear
  * is due in either case. */
 int ctpy_rounds_begin(ctpy_rounds *rounds, uint64_t budget_ns);
 
 /* All turns until the budget is used up. Returns 0, or -1 with the exception that ended it early. */
 int ctpy_rounds_run(ctpy_rounds *rounds);
 
-/* Drops the blocks, and a comparison that was not ended. */
+/* Drops the copies, and a comparison that was not ended. */
 void ctpy_rounds_clear(ctpy_rounds *rounds);
 
 /* ---- overheads.c ---- */
