@@ -18,31 +18,62 @@ enum { DRAWN = 192, PLACES = 256, STRIP = PLACES / CTPY_LAYOUTS }; /* places of 
 
 /* ---- drawing ---- */
 
+static PyObject *copy_code(PyObject *code);
+
+/* code.replace(), with "value" for "key" unless it is NULL. */
+static PyObject *replace(PyObject *code, const char *key, PyObject *value) {
+    PyObject *method = PyObject_GetAttrString(code, "replace");
+    PyObject *none = method != NULL ? PyTuple_New(0) : NULL;
+    PyObject *what = none != NULL && value != NULL ? Py_BuildValue("{sO}", key, value) : NULL;
+    PyObject *copy = none != NULL && (value == NULL || what != NULL) ? PyObject_Call(method, none, what) : NULL;
+    Py_XDECREF(what);
+    Py_XDECREF(none);
+    Py_XDECREF(method);
+    return copy;
+}
+
 #if PY_VERSION_HEX >= 0x030b0000
 
 static size_t get_place(PyObject *code) { return ((uintptr_t)code & 4095) / 16; }
 
-static PyObject *copy_code(PyObject *code) { return PyObject_CallMethod(code, "replace", NULL); }
+static PyObject *copy_plain(PyObject *code) { return replace(code, NULL, NULL); }
 
 #else /* the instructions lie in an object of bytes, which copies would share */
 
 static size_t get_place(PyObject *code) { return ((uintptr_t)((PyCodeObject *)code)->co_code & 4095) / 16; }
 
-static PyObject *copy_code(PyObject *code) {
+static PyObject *copy_plain(PyObject *code) {
     PyObject *own = ((PyCodeObject *)code)->co_code;
     PyObject *bytes = PyBytes_FromStringAndSize(PyBytes_AS_STRING(own), PyBytes_GET_SIZE(own));
-    PyObject *replace = bytes != NULL ? PyObject_GetAttrString(code, "replace") : NULL;
-    PyObject *none = replace != NULL ? PyTuple_New(0) : NULL;
-    PyObject *what = none != NULL ? Py_BuildValue("{sO}", "co_code", bytes) : NULL;
-    PyObject *copy = what != NULL ? PyObject_Call(replace, none, what) : NULL;
-    Py_XDECREF(what);
-    Py_XDECREF(none);
-    Py_XDECREF(replace);
+    PyObject *copy = bytes != NULL ? replace(code, "co_code", bytes) : NULL;
     Py_XDECREF(bytes);
     return copy;
 }
 
 #endif
+
+/* The constants of "code" with copies of the code among them (of generator expressions, lambdas); itself if there is
+ * none. NULL with an exception. */
+static PyObject *copy_constants(PyObject *code) {
+    PyObject *constants = ((PyCodeObject *)code)->co_consts, *copies = Py_NewRef(constants);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(constants) && copies != NULL; i++) {
+        PyObject *inner = PyTuple_GET_ITEM(constants, i);
+        if (!PyCode_Check(inner)) continue;
+        if (copies == constants) Py_SETREF(copies, PySequence_List(constants));
+        PyObject *copy = copies != NULL ? copy_code(inner) : NULL;
+        if (copy == NULL || PyList_SetItem(copies, i, copy) < 0) Py_CLEAR(copies);
+    }
+    if (copies != NULL && copies != constants) Py_SETREF(copies, PyList_AsTuple(copies));
+    return copies;
+}
+
+static PyObject *copy_code(PyObject *code) {
+    PyObject *constants = copy_constants(code);
+    PyObject *copy = constants != NULL ? copy_plain(code) : NULL;
+    if (copy != NULL && constants != ((PyCodeObject *)code)->co_consts) Py_SETREF(copy, replace(copy, "co_consts", constants));
+    Py_XDECREF(constants);
+    return copy;
+}
 
 /* The copies of one code, by their places: the first that came to lie there. */
 typedef struct drawn {
