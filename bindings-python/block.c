@@ -5,9 +5,9 @@
  * Since CPython 3.12 a call from C enters the interpreter anew, and that alone costs more than the whole call in Python
  * code, where the interpreter only pushes a frame. So Python functions are called from a Python function that consists
  * of 64 times "fn();", and the rest of a chunk from such of 16, of 4 and of one: a chunk enters it ten times more often
- * at the worst than it has to, whatever its calls are. To fn that is the frame that called it, and it must look the same
- * for all calls, as in a loop: to what goes by the caller's line and globals (a warning shows once) all these functions
- * are one place. Each run has its own, since the globals remember which warnings were shown. Their code is the same for
+ * at the worst than it has to, whatever its calls are. To fn that is the frame that called it, and it must look the
+ * same for all calls, as in a loop: to what goes by the caller's line and globals (a warning shows once) all these
+ * functions are one place. Each run has its own, since the globals remember which warnings were shown. Their code is the same for
  * all, but not where several run in turns: the interpreter specialises each call for the function that it sees there,
  * and would begin anew at every turn.
  *

@@ -26,7 +26,8 @@ static int make_functions(PyObject *const *fns, size_t count, const table *table
     return 0;
 }
 
-static int copy_functions(const ctpy_state *state, PyObject *const *fns, size_t count, table *table, ctpy_body *bodies) {
+static int copy_functions(const ctpy_state *state, PyObject *const *fns, size_t count, table *table,
+                          ctpy_body *bodies) {
     for (size_t i = 0; i < count; i++) table->codes[i] = ctpy_layouts_code(state, fns[i]);
     if (PyErr_Occurred() || ctpy_layouts_make(table->codes, count, table->copies) < 0) return -1;
     return make_functions(fns, count, table, bodies);

@@ -53,7 +53,7 @@ typedef struct ctpy_state {
     PyObject *gc_collect;       /* gc.collect and gc.get_stats as they were at import: */
     PyObject *gc_get_stats;     /* the C API can neither collect while gc is disabled nor tell the counts */
     PyObject *safe_point;       /* an empty Python function */
-    PyObject *block_codes[CTPY_BLOCK_SIZES];   /* code that makes 64, 16, 4 calls and one, see block.c; NULL until it is needed */
+    PyObject *block_codes[CTPY_BLOCK_SIZES]; /* see block.c; NULL until they are needed */
     int call_first;             /* where the first call stands in them, and */
     int call_step;              /* how far the next one is, in bytes */
     PyObject *gc_callbacks;     /* the list gc.callbacks */

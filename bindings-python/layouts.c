@@ -70,7 +70,8 @@ static PyObject *copy_constants(PyObject *code) {
 static PyObject *copy_code(PyObject *code) {
     PyObject *constants = copy_constants(code);
     PyObject *copy = constants != NULL ? copy_plain(code) : NULL;
-    if (copy != NULL && constants != ((PyCodeObject *)code)->co_consts) Py_SETREF(copy, replace(copy, "co_consts", constants));
+    if (copy != NULL && constants != ((PyCodeObject *)code)->co_consts)
+        Py_SETREF(copy, replace(copy, "co_consts", constants));
     Py_XDECREF(constants);
     return copy;
 }

@@ -146,8 +146,8 @@ typedef struct ctpy_rounds {
     uint64_t pause_ns;       /* when others were let in */
 } ctpy_rounds;
 
-/* Begins the comparison, with copies of its own code for each candidate. Returns 0, or -1 with an exception; ctpy_rounds_clear
- * is due in either case. */
+/* Begins the comparison, with copies of its own code for each candidate. Returns 0, or -1 with an exception;
+ * ctpy_rounds_clear is due in either case. */
 int ctpy_rounds_begin(ctpy_rounds *rounds, uint64_t budget_ns);
 
 /* All turns until the budget is used up. Returns 0, or -1 with the exception that ended it early. */
