@@ -279,7 +279,7 @@ bench: build $(BENCH_PROGRAMS) ## what a run's loop and a measured call cost, be
 	    for bench in measured async; do \
 	        PYTHONPATH=$(CURDIR)/$(B)/python-$$version/lib $(B)/bench-$$version/bin/python \
 	            tests/python/bench_$$bench.py || exit 1; done; done
-	@. $(B)/env.sh && $(LUA) tests/lua/bench_measured.lua && $(LUA) tests/lua/bench_disabled.lua
+	@. $(B)/env.sh && for bench in measured disabled memory; do $(LUA) tests/lua/bench_$$bench.lua || exit 1; done
 
 $(D)/codetimer.pc: FORCE
 	@mkdir -p $(@D)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * floor.c: the least that a measuring wrapper with a to-be-closed token can cost, for bench_measured.lua: two readings
- * of the clock, and nothing kept. gate() returns a token, closing it calls gate(token, error).
+ * of the clock, and nothing kept. gate() returns a token, closing it calls gate(token, error). And what others bench
+ * beside.
  */
 #include <stdint.h>
 
@@ -49,5 +50,21 @@ int luaopen_empty(lua_State *L);
 
 int luaopen_empty(lua_State *L) {
     lua_pushcfunction(L, do_nothing);
+    return 1;
+}
+
+/* For bench_memory.lua: requests(n) asks whatever allocator is in place for n tables, and gives each back. */
+static int make_requests(lua_State *L) {
+    void *user;
+    const lua_Alloc allocate = lua_getallocf(L, &user);
+    for (lua_Integer n = lua_tointeger(L, 1); n > 0; n--)
+        allocate(user, allocate(user, NULL, LUA_TTABLE, 56), 56, 0);
+    return 0;
+}
+
+int luaopen_requests(lua_State *L);
+
+int luaopen_requests(lua_State *L) {
+    lua_pushcfunction(L, make_requests);
     return 1;
 }

@@ -3,6 +3,9 @@
  * host.c: a host program for tests: host SCRIPT runs a Lua script in a state of its own. The script finds
  *
  *     allocations()     how many blocks the state's allocator has handed out so far
+ *     counts()          blocks handed out, resized and taken back so far, and bytes of the new ones and by which others grew
+ *     allocator()       which allocator is in place now, as a string
+ *     cover()           puts a hook of the host above it, which passes everything on; uncover() takes that out again
  *     fail_after(k)     k more blocks, then none is handed out until fail_after(nil)
  *     short(k, fn)      pcall(fn) with only k blocks; the limit ends with fn
  *     other(code)       runs code in a second state, on the same thread; returns its string result
@@ -21,7 +24,7 @@
 #include <lualib.h>
 
 typedef struct memory {
-    long long allocations;
+    long long allocations, reallocations, frees, bytes;
     long long left; /* blocks that may still be handed out, or -1: any number */
 } memory;
 
@@ -31,16 +34,25 @@ typedef struct job {
     char answer[8192];
 } job;
 
-static memory script_memory = {0, -1};
+typedef struct cover {
+    lua_Alloc below;
+    void *below_user;
+} cover;
+
+static memory script_memory = {.left = -1};
+static cover script_cover;
 static job worker;
 
 static void *allocate(void *user, void *block, size_t old_size, size_t size) {
     memory *m = user;
     if (size == 0) {
+        if (block != NULL) m->frees++;
         free(block);
         return NULL;
     }
     if (block == NULL) m->allocations++;
+    if (block != NULL) m->reallocations++;
+    if (block == NULL || size > old_size) m->bytes += (long long)(block == NULL ? size : size - old_size);
     if (m->left == 0 && (block == NULL || size > old_size)) return NULL;
     if (m->left > 0 && block == NULL) m->left--;
     return realloc(block, size);
@@ -49,6 +61,40 @@ static void *allocate(void *user, void *block, size_t old_size, size_t size) {
 static int count_allocations(lua_State *L) {
     lua_pushinteger(L, script_memory.allocations);
     return 1;
+}
+
+static int push_counts(lua_State *L) {
+    const memory m = script_memory;
+    lua_pushinteger(L, m.allocations);
+    lua_pushinteger(L, m.reallocations);
+    lua_pushinteger(L, m.frees);
+    lua_pushinteger(L, m.bytes);
+    return 4;
+}
+
+static int name_allocator(lua_State *L) {
+    char text[64];
+    void *user;
+    lua_Alloc allocator = lua_getallocf(L, &user);
+    snprintf(text, sizeof text, "%zx %p", (size_t)allocator, user);
+    lua_pushstring(L, text);
+    return 1;
+}
+
+static void *pass_on(void *user, void *block, size_t old_size, size_t size) {
+    cover *c = user;
+    return c->below(c->below_user, block, old_size, size);
+}
+
+static int put_cover(lua_State *L) {
+    script_cover.below = lua_getallocf(L, &script_cover.below_user);
+    lua_setallocf(L, pass_on, &script_cover);
+    return 0;
+}
+
+static int take_cover(lua_State *L) {
+    lua_setallocf(L, script_cover.below, script_cover.below_user);
+    return 0;
 }
 
 static int fail_after(lua_State *L) {
@@ -106,6 +152,10 @@ int main(int argc, char **argv) {
     if (argc != 2 || L == NULL) return 2;
     luaL_openlibs(L);
     lua_register(L, "allocations", count_allocations);
+    lua_register(L, "counts", push_counts);
+    lua_register(L, "allocator", name_allocator);
+    lua_register(L, "cover", put_cover);
+    lua_register(L, "uncover", take_cover);
     lua_register(L, "fail_after", fail_after);
     lua_register(L, "short", call_short);
     lua_register(L, "other", run_other);
