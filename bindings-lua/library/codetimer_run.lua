@@ -30,7 +30,7 @@ local codetimer = {}
 ---@field net_low_ns number? time per call less that of an empty call, clamped at 0: at least
 ---@field net_high_ns number? at most
 ---@field overheads codetimer.Overhead[] what empty calls take in this state; net is made with the first
----@field batches_ns integer[] consecutive calls whose time is recorded together; at most 128 batches
+---@field batches_ns integer[] consecutive calls whose time is recorded together; at most 1,024
 ---@field batches_calls integer[] how many calls each batch has
 ---@field cycles integer? CPU cycles of this thread over the whole run; nil when cycles_kind is "none"
 ---@field cycles_kind "core"|"reference"|"none" real core cycles, constant-rate ticks while on the CPU, or unknown
