@@ -17,20 +17,37 @@ static void clear(table *table) {
 
 /* ---- functions ---- */
 
-static int make_functions(PyObject *const *fns, size_t count, const table *table, ctpy_body *bodies) {
+/* A new one of "code"; "before": the copy before this one. */
+static PyObject *copy_function(const ctpy_state *state, PyObject *fn, PyObject *code, PyObject *before) {
+    if (!ctpy_statement_check(state, fn)) return ctpy_layouts_function(fn, code);
+    PyObject *inner = ctpy_statement_function(fn);
+    if (before != NULL && !ctpy_statement_is_quick(fn)) return Py_NewRef(before);
+    PyObject *function = ctpy_layouts_function(inner, code);
+    PyObject *copy = function != NULL ? ctpy_statement_copy(fn, function) : NULL;
+    Py_XDECREF(function);
+    return copy;
+}
+
+static int make_functions(const ctpy_state *state, PyObject *const *fns, size_t count, const table *table,
+                          ctpy_body *bodies) {
     for (size_t i = 0; i < count * CTPY_LAYOUTS; i++) {
-        PyObject *fn = fns[i / CTPY_LAYOUTS], *copy = table->copies[i];
-        bodies[i].fn = copy != NULL ? ctpy_layouts_function(fn, copy) : Py_NewRef(fn);
+        PyObject *fn = fns[i / CTPY_LAYOUTS], *code = table->copies[i];
+        PyObject *before = i % CTPY_LAYOUTS > 0 ? bodies[i - 1].fn : NULL;
+        bodies[i].fn = code != NULL ? copy_function(state, fn, code, before) : Py_NewRef(fn);
         if (bodies[i].fn == NULL) return -1;
     }
     return 0;
 }
 
+static PyObject *code_of(const ctpy_state *state, PyObject *fn) {
+    return ctpy_layouts_code(state, ctpy_statement_check(state, fn) ? ctpy_statement_function(fn) : fn);
+}
+
 static int copy_functions(const ctpy_state *state, PyObject *const *fns, size_t count, table *table,
                           ctpy_body *bodies) {
-    for (size_t i = 0; i < count; i++) table->codes[i] = ctpy_layouts_code(state, fns[i]);
+    for (size_t i = 0; i < count; i++) table->codes[i] = code_of(state, fns[i]);
     if (PyErr_Occurred() || ctpy_layouts_make(table->codes, count, table->copies) < 0) return -1;
-    return make_functions(fns, count, table, bodies);
+    return make_functions(state, fns, count, table, bodies);
 }
 
 /* ---- calling code ---- */

@@ -60,6 +60,7 @@ typedef struct ctpy_state {
     PyObject *last_result;      /* of this interpreter, NULL before the first run */
     PyObject *last_comparison;  /* likewise */
     PyTypeObject *comparison_type;
+    PyTypeObject *statement_type;
     PyTypeObject *usage_type; /* these belong to facts.c */
     PyTypeObject *gc_time_type;
     PyTypeObject *memory_type;
@@ -170,6 +171,7 @@ PyObject *ctpy_format(const ct_result *result, const ct_report_options *options)
 
 extern PyType_Spec ctpy_result_spec;
 extern PyType_Spec ctpy_comparison_spec; /* comparison.c */
+extern PyType_Spec ctpy_statement_spec;  /* statement.c */
 
 /* A new Comparison of what "names" (a tuple of str) calls its candidates; it owns "comparison" (also on failure).
  * "python": which of them are Python functions, one bit each. */
@@ -180,9 +182,16 @@ ct_comparison *ctpy_comparison_get(PyObject *self);
 PyObject *ctpy_comparison_format(const void *comparison, const ct_report_options *options);
 
 /* A new Result that owns "result" (also on failure), unless it is part of "owner" (NULL: it is not). "is_python": its
- * calls were made as those of a Python function. */
+ * calls were made as those of a Python function; -1: as those of neither kind, so that nothing is known of empty ones. */
 PyObject *ctpy_result_new(ctpy_state *state, PyObject *name, ct_result *result, int is_python, PyObject *owner);
 const ct_result *ctpy_result_get(PyObject *self);
+
+/* ---- files.c: for the command line ---- */
+
+PyObject *ctpy_export(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *ctpy_print_result(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *ctpy_progress_line(PyObject *module, PyObject *args);
+PyObject *ctpy_result_ratio(PyObject *module, PyObject *args);
 
 /* ---- environment.c: the type codetimer.Environment ---- */
 

@@ -147,6 +147,10 @@ static void note_candidates(ctpy_rounds *rounds, const ctpy_pending *raised) {
     for (size_t i = 0; i < rounds->count; i++)
         if (rounds->candidates[i].is_generator)
             note(rounds, i, "is a generator function: only the creation of its generators was timed");
+    for (size_t i = 0; i < rounds->count; i++)
+        if (ctpy_statement_check(rounds->state, rounds->candidates[i].fn) &&
+            !ctpy_statement_is_quick(rounds->candidates[i].fn))
+            note(rounds, i, "has a long setup, run once: where its code lies can make a few %");
     if (rounds->ended_by == rounds->count || raised->word == NULL) return;
     (void)PyOS_snprintf(words, sizeof words, "was running when it ended (%.60s)", raised->word);
     note(rounds, rounds->ended_by, words);
@@ -163,7 +167,7 @@ static int describe(const ctpy_rounds *rounds, size_t at, int timed, ct_overhead
                                .gc_after = candidate->collections,
                                .gc_time = timed ? &candidate->gc_time : NULL,
                                .overheads = overheads};
-    return ctpy_overheads(rounds->state, PyFunction_Check(candidate->fn), overheads, &finish->overheads_count);
+    return ctpy_overheads_of(rounds->state, candidate->fn, overheads, &finish->overheads_count);
 }
 
 /* ---- the end ---- */

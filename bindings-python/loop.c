@@ -27,6 +27,7 @@ typedef struct call_loop {
     const ctpy_body *body;
     vectorcallfunc call;
     PyThreadState *thread;
+    int is_statement;
     int failed; /* an exception is set */
 } call_loop;
 
@@ -100,6 +101,7 @@ static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static uint64_t call_some(call_loop *loop, uint64_t k) {
     PyObject *const *functions = loop->body->block.functions;
     uint64_t calls = CTPY_BLOCK_CALLS;
+    if (loop->is_statement) return ctpy_statement_run(loop->body->fn, least(k, ASK_EVERY), &loop->failed);
     if (*functions == NULL) return call_each(loop, least(k, ASK_EVERY));
     for (; calls > k; calls /= 4) functions++;
     return call_by(loop, *functions, calls);
@@ -143,12 +145,14 @@ static void make_chunk(call_loop *loop, uint64_t k) {
     const int pause = ct_time_done(loop->run, made);
     if (!loop->failed) let_others_in(loop, pause);
     if (!loop->failed && pause && loop->body->progress != NULL)
-        loop->failed = ctpy_progress_tell(loop->body->progress, ct_time_progress(loop->run)) < 0;
+        loop->failed = ctpy_progress_tell(loop->body->progress, ct_time_progress(loop->run),
+                                          ct_time_per_call_ns(loop->run)) < 0;
 }
 
 int ctpy_loop(ctpy_state *state, ct_run *run, const ctpy_body *body) {
     const vectorcallfunc call = PyVectorcall_Function(body->fn);
-    call_loop loop = {state, run, body, call != NULL ? call : call_without_vectorcall, PyThreadState_Get(), 0};
+    call_loop loop = {state, run, body, call != NULL ? call : call_without_vectorcall, PyThreadState_Get(),
+                      ctpy_statement_check(state, body->fn), 0};
     uint64_t k;
     int what;
     while (!loop.failed && (what = ct_time_next(run, &k)) != 0) {
@@ -165,11 +169,11 @@ int ctpy_loop(ctpy_state *state, ct_run *run, const ctpy_body *body) {
 
 static const uint64_t tell_every_ns = 100000000;
 
-int ctpy_progress_tell(ctpy_progress *progress, double part) {
+int ctpy_progress_tell(ctpy_progress *progress, double part, double per_call_ns) {
     const uint64_t now_ns = ct_now_ns();
     if (progress->callback == NULL || now_ns < progress->next_ns) return 0;
     progress->next_ns = now_ns + tell_every_ns;
-    PyObject *told = PyObject_CallFunction(progress->callback, "d", part);
+    PyObject *told = PyObject_CallFunction(progress->callback, "dd", part, per_call_ns);
     Py_XDECREF(told);
     return told != NULL ? 0 : -1;
 }

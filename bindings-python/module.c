@@ -209,6 +209,10 @@ static PyMethodDef functions[] = {
     {"_and_then", ctpy_and_then, METH_VARARGS, NULL},
     {"time", CTPY_WITH_KEYWORDS(ctpy_time), METH_VARARGS | METH_KEYWORDS, time_doc},
     {"compare", CTPY_WITH_KEYWORDS(ctpy_compare), METH_VARARGS | METH_KEYWORDS, ctpy_compare_doc},
+    {"_export", CTPY_WITH_KEYWORDS(ctpy_export), METH_VARARGS | METH_KEYWORDS, NULL},
+    {"_print", CTPY_WITH_KEYWORDS(ctpy_print_result), METH_VARARGS | METH_KEYWORDS, NULL},
+    {"_progress_line", ctpy_progress_line, METH_VARARGS, NULL},
+    {"_result_ratio", ctpy_result_ratio, METH_VARARGS, NULL},
     {"initialize", CTPY_WITH_KEYWORDS(ctpy_initialize), METH_VARARGS | METH_KEYWORDS, initialize_doc},
     {"last_result", get_last_result, METH_NOARGS, last_result_doc},
     {"last_comparison", get_last_comparison, METH_NOARGS, last_comparison_doc},
@@ -274,6 +278,7 @@ static int exec_module(PyObject *module) {
     if (add_type(module, &ctpy_result_spec, &state->result_type) < 0) return -1;
     if (add_type(module, &ctpy_environment_spec, &state->environment_type) < 0) return -1;
     if (add_type(module, &ctpy_comparison_spec, &state->comparison_type) < 0) return -1;
+    if (add_type(module, &ctpy_statement_spec, &state->statement_type) < 0) return -1;
     if (ctpy_info_add_types(module, state) < 0 || ctpy_facts_add_types(module, state) < 0) return -1;
     if (add_type(module, &ctpy_counter_spec, &state->counter_type) < 0) return -1;
     if (add_type(module, &ctpy_sample_spec, &state->sample_type) < 0) return -1;
@@ -302,6 +307,7 @@ static int traverse_module(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(state->last_result);
     Py_VISIT(state->last_comparison);
     Py_VISIT(state->comparison_type);
+    Py_VISIT(state->statement_type);
     Py_VISIT(state->usage_type);
     Py_VISIT(state->gc_time_type);
     Py_VISIT(state->memory_type);
@@ -340,6 +346,7 @@ static int clear_module(PyObject *module) {
     Py_CLEAR(state->last_result);
     Py_CLEAR(state->last_comparison);
     Py_CLEAR(state->comparison_type);
+    Py_CLEAR(state->statement_type);
     Py_CLEAR(state->usage_type);
     Py_CLEAR(state->gc_time_type);
     Py_CLEAR(state->memory_type);

@@ -88,3 +88,9 @@ int ctpy_overheads(ctpy_state *state, int is_python, ct_overhead overheads[CTPY_
     *count = CTPY_OVERHEADS;
     return 0;
 }
+
+int ctpy_overheads_of(ctpy_state *state, PyObject *fn, ct_overhead overheads[CTPY_OVERHEADS], size_t *count) {
+    if (!ctpy_statement_check(state, fn)) return ctpy_overheads(state, PyFunction_Check(fn), overheads, count);
+    ctpy_statement_overhead(fn, overheads, count);
+    return 0;
+}

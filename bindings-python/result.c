@@ -149,7 +149,7 @@ static int know_overheads(PyObject *self) {
     result_object *object = (result_object *)self;
     ct_overhead overheads[CTPY_OVERHEADS];
     size_t count;
-    if (object->result->overheads_count > 0) return 0;
+    if (object->result->overheads_count > 0 || object->is_python < 0) return 0;
     if (ctpy_overheads(get_state(self), object->is_python, overheads, &count) < 0) return -1;
     (void)ct_result_set_overheads(object->result, count, overheads);
     return 0;

@@ -105,7 +105,8 @@ static int come_up(ctpy_rounds *rounds, PyObject *fn) {
         rounds->pause_ns = now_ns;
         ctpy_offer_gil(fn);
     }
-    return rounds->progress != NULL ? ctpy_progress_tell(rounds->progress, ct_compare_progress(rounds->compare)) : 0;
+    if (rounds->progress == NULL) return 0;
+    return ctpy_progress_tell(rounds->progress, ct_compare_progress(rounds->compare), 0);
 }
 
 int ctpy_rounds_run(ctpy_rounds *rounds) {

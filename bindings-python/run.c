@@ -80,7 +80,8 @@ static void count_memory(const timed_run *timed, ct_result *result, ctpy_pending
 }
 
 static PyObject *keep_result(const timed_run *timed, ct_result *made) {
-    const int is_python = PyFunction_Check(timed->body.fn);
+    PyObject *fn = timed->body.fn;
+    const int is_python = ctpy_statement_check(timed->state, fn) ? -1 : PyFunction_Check(fn);
     PyObject *result = ctpy_result_new(timed->state, timed->call->name, made, is_python, NULL);
     if (result != NULL) Py_XSETREF(timed->state->last_result, Py_NewRef(result));
     return result;
@@ -126,9 +127,8 @@ static PyObject *make_run(timed_run *timed) {
 
 static PyObject *run_call(ctpy_state *state, const ctpy_call *call) {
     timed_run timed = {.state = state, .call = call, .gc.state = state, .progress.callback = call->progress};
-    const int wanted = call->n == CT_N_AUTOMATIC || call->verbose;
-    if (wanted && ctpy_overheads(state, PyFunction_Check(call->fn), timed.overheads, &timed.overheads_count) < 0)
-        return NULL;
+    const int wanted = call->n == CT_N_AUTOMATIC || call->verbose || ctpy_statement_check(state, call->fn);
+    if (wanted && ctpy_overheads_of(state, call->fn, timed.overheads, &timed.overheads_count) < 0) return NULL;
     timed.body = (ctpy_body){.fn = call->fn, .gc = &timed.gc, .progress = &timed.progress};
     if (ctpy_block_prepare(state, call->fn, &timed.body.block) < 0) return NULL;
     PyObject *result = make_run(&timed);

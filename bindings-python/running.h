@@ -81,12 +81,12 @@ int ctpy_gc_begin(ctpy_gc *gc);
 
 /* Whoever wants to know how far a run has come, now and then. */
 typedef struct ctpy_progress {
-    PyObject *callback; /* called with a float from 0 to 1; NULL: nobody */
+    PyObject *callback; /* called with a float from 0 to 1, and the nanoseconds per call so far (0: not known) */
     uint64_t next_ns;
 } ctpy_progress;
 
 /* Tells, unless it has done so in the last tenth of a second. Returns 0, or -1 with the exception of the callback. */
-int ctpy_progress_tell(ctpy_progress *progress, double part);
+int ctpy_progress_tell(ctpy_progress *progress, double part, double per_call_ns);
 
 typedef struct ctpy_body {
     PyObject *fn;
@@ -156,6 +156,25 @@ int ctpy_rounds_run(ctpy_rounds *rounds);
 /* Drops the copies, and a comparison that was not ended. */
 void ctpy_rounds_clear(ctpy_rounds *rounds);
 
+/* ---- statement.c ---- */
+
+int ctpy_statement_check(const ctpy_state *state, PyObject *fn);
+
+/* Up to "k" turns of a Statement. Returns those completed; *failed is 1 with the exception that ended the last one. */
+uint64_t ctpy_statement_run(PyObject *self, uint64_t k, int *failed);
+
+/* Its generator function (borrowed). */
+PyObject *ctpy_statement_function(PyObject *self);
+
+/* Another Statement, of "function", which runs the setup for it. */
+PyObject *ctpy_statement_copy(PyObject *self, PyObject *function);
+
+/* Whether the setup took so little that it may be run for some copies more. */
+int ctpy_statement_is_quick(PyObject *self);
+
+/* What an empty turn takes: *count is 0 where nobody has said. */
+void ctpy_statement_overhead(PyObject *self, ct_overhead *overheads, size_t *count);
+
 /* ---- overheads.c ---- */
 
 enum { CTPY_OVERHEADS = 2 };
@@ -164,5 +183,8 @@ enum { CTPY_OVERHEADS = 2 };
  * functions and other callables, "is_python" says which is first. *count is 0 where the clock is too coarse to tell.
  * Returns 0, or -1 with an exception. */
 int ctpy_overheads(ctpy_state *state, int is_python, ct_overhead overheads[CTPY_OVERHEADS], size_t *count);
+
+/* The same for what "fn" is, also a Statement. */
+int ctpy_overheads_of(ctpy_state *state, PyObject *fn, ct_overhead overheads[CTPY_OVERHEADS], size_t *count);
 
 #endif

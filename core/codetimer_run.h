@@ -177,6 +177,9 @@ CT_API void ct_time_note(ct_run *run, const char *text);
 /* How far an automatic run, or one of known n, has come: 0 to 1. Between chunks. */
 CT_API double ct_time_progress(const ct_run *run);
 
+/* The mean time of the calls so far, to tell who waits; 0: nothing is known yet. Between chunks. */
+CT_API double ct_time_per_call_ns(const ct_run *run);
+
 /* Ends the run, frees it, and makes the result. "finish" may be NULL (complete, no collector).
  * Returns CT_OK, CT_EINVAL, CT_ENOMEM (the run is freed in every case). */
 CT_API int ct_time_end(ct_run *run, const ct_time_finish *finish, ct_result **result);
@@ -213,12 +216,30 @@ typedef struct ct_report_options {
     int ascii;   /* 1: us +- - in place of the micro, plus-minus and dash signs */
     int line;    /* 1: one line instead of the block */
     int verbose; /* 1: spread, outliers, usage, overheads and net cost as well */
+    int unit;    /* CT_UNIT_*: of times per call */
+    int process; /* 1: the CPU time per call as well */
 } ct_report_options;
+
+/* AUTOMATIC: the one in which it is 1 to 999.999. */
+enum { CT_UNIT_AUTOMATIC, CT_UNIT_NS, CT_UNIT_US, CT_UNIT_MS, CT_UNIT_S };
+
+/* The unit that timeit calls so: "nsec", "usec", "msec" or "sec"; else CT_EINVAL. */
+CT_API int ct_unit(const char *name);
 
 /* Formats a result: the block that every language prints, ending in an empty line. Numbers are written alike in every
  * locale; control characters and invalid UTF-8 in the name are escaped. Returns as snprintf does (see
  * ct_environment_format). "options" may be NULL (plain UTF-8 block). */
 CT_API size_t ct_report_format(const ct_result *result, const ct_report_options *options, char *buffer, size_t size);
+
+/* One sentence on several runs of the same, with a newline and an empty line: the least, the median and the most of
+ * their times per call. "" where fewer than two have one. Returns as snprintf does. */
+CT_API size_t ct_runs_format(const ct_result *const *results, size_t count, const ct_report_options *options,
+                             char *buffer, size_t size);
+
+/* What there is to say of a run under way, on one line without a newline: how far it has come ("part", 0 to 1, in
+ * "elapsed_ns"), the time per call so far (0: not known), and how long it will still take. Returns as snprintf does. */
+CT_API size_t ct_progress_format(double part, uint64_t elapsed_ns, double per_call_ns, const ct_report_options *options,
+                                 char *buffer, size_t size);
 
 /* Whether to colour: NO_COLOR, FORCE_COLOR and TERM=dumb obeyed, else "is_terminal". */
 CT_API int ct_report_color(int is_terminal);

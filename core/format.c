@@ -84,12 +84,21 @@ void ct__text_put_percent(ct__text *text, double part, int decimals) {
     ct__text_put(text, " %");
 }
 
+static const struct {
+    const char *name, *ascii;
+    double ns;
+} units[] = {{" ns", " ns", 1}, {" \xc2\xb5s", " us", 1e3}, {" ms", " ms", 1e6}, {" s", " s", 1e9}};
+
+void ct__text_put_in_unit(ct__text *text, double duration_ns, int unit, int ascii) {
+    double value = duration_ns / units[unit].ns;
+    int decimals = 3;
+    for (double least = 1; value > 0 && value < least && decimals < 9; least /= 10) decimals++;
+    ct__text_put_decimal(text, value, decimals);
+    ct__text_put(text, ascii ? units[unit].ascii : units[unit].name);
+}
+
 void ct__text_put_duration(ct__text *text, double duration_ns, int ascii) {
-    static const struct {
-        const char *name, *ascii;
-        double ns;
-    } units[] = {{" ns", " ns", 1}, {" \xc2\xb5s", " us", 1e3}, {" ms", " ms", 1e6}, {" s", " s", 1e9}};
-    size_t unit = 0;
+    int unit = 0;
     /* 999.9995 would be rounded to 1000.000 */
     while (unit < 3 && duration_ns / units[unit].ns >= 999.9995) unit++;
     ct__text_put_decimal(text, duration_ns / units[unit].ns, 3);

@@ -35,6 +35,9 @@ void ct__text_put_percent(ct__text *text, double part, int decimals);
 /* A duration in the unit (ns, us, ms, s) in which it is 1 to 999.999, three decimals: "123.457 ns". */
 void ct__text_put_duration(ct__text *text, double duration_ns, int ascii);
 
+/* The same in a given unit (0 to 3), with as many decimals, three at least, as show four digits: "0.000016 s". */
+void ct__text_put_in_unit(ct__text *text, double duration_ns, int unit, int ascii);
+
 /* Decodes one character of UTF-8 (RFC 3629: shortest form, no surrogates, at most U+10FFFF). Returns its length, 0 if
  * it is invalid. "count" is at least 1. */
 size_t ct__text_decode(const unsigned char *bytes, size_t count, uint32_t *code);

@@ -57,12 +57,28 @@ static void put_elapsed(ct__text *text, const ct_result *result) {
     ct__text_put(text, " ms");
 }
 
-void ct__report_per_call(ct__text *text, const ct_result *result, int ascii) {
+void ct__report_duration(ct__text *text, double ns, const ct_report_options *options) {
+    if (options->unit == CT_UNIT_AUTOMATIC) {
+        ct__text_put_duration(text, ns, options->ascii);
+    } else {
+        ct__text_put_in_unit(text, ns, options->unit - CT_UNIT_NS, options->ascii);
+    }
+}
+
+int ct_unit(const char *name) {
+    static const char *const names[] = {"nsec", "usec", "msec", "sec"}; /* from CT_UNIT_NS on */
+    for (int i = 0; name != NULL && i < 4; i++)
+        if (strcmp(name, names[i]) == 0) return CT_UNIT_NS + i;
+    return CT_EINVAL;
+}
+
+void ct__report_per_call(ct__text *text, const ct_result *result, const ct_report_options *options) {
+    int ascii = options->ascii;
     if (!result->per_call_known) {
         ct__text_put(text, ascii ? "-" : "\xe2\x80\x94");
         return;
     }
-    ct__text_put_duration(text, result->per_call_ns, ascii);
+    ct__report_duration(text, result->per_call_ns, options);
     if (!result->interval_known || result->per_call_ns <= 0) return;
     double half = (result->interval_high_ns - result->interval_low_ns) / 2;
     ct__text_put(text, ascii ? " +- " : " \xc2\xb1 ");
@@ -91,7 +107,7 @@ static void put_block(ct__text *text, const ct_result *result, const ct_report_o
     put_elapsed(text, result);
     ct__text_put(text, "\n");
     ct__report_label(text, "Per Call");
-    ct__report_per_call(text, result, options->ascii);
+    ct__report_per_call(text, result, options);
     ct__text_put(text, "\n");
     ct__report_label(text, "CPU Cycles");
     put_cycles(text, result);
@@ -117,7 +133,7 @@ static void put_line(ct__text *text, const ct_result *result, const ct_report_op
     ct__text_put(text, result->calls == 1 && result->interrupted == NULL ? " call, " : " calls, ");
     put_elapsed(text, result);
     ct__text_put(text, ", ");
-    ct__report_per_call(text, result, options->ascii);
+    ct__report_per_call(text, result, options);
     ct__text_put(text, " per call");
 }
 

@@ -14,8 +14,11 @@ void ct__report_label(ct__text *text, const char *label);
 /* The lines that only some runs have: GC time and memory, where they were asked for; and if "verbose" the rest. */
 void ct__report_details(ct__text *text, const ct_result *result, const ct_report_options *options);
 
+/* A time per call, in the unit that is wanted. */
+void ct__report_duration(ct__text *text, double ns, const ct_report_options *options);
+
 /* "123.457 ns ± 1.2 %", or a dash. */
-void ct__report_per_call(ct__text *text, const ct_result *result, int ascii);
+void ct__report_per_call(ct__text *text, const ct_result *result, const ct_report_options *options);
 
 /* "100", "37 of 100 (ValueError)" */
 void ct__report_calls(ct__text *text, const ct_result *result);

@@ -9,10 +9,11 @@ static void put_duration(ct__text *text, double ns, const ct_report_options *opt
     ct__text_put_duration(text, ns, options->ascii);
 }
 
+/* Of times per call. */
 static void put_range(ct__text *text, double low_ns, double high_ns, const ct_report_options *options) {
-    put_duration(text, low_ns, options);
+    ct__report_duration(text, low_ns, options);
     ct__text_put(text, " to ");
-    put_duration(text, high_ns, options);
+    ct__report_duration(text, high_ns, options);
 }
 
 static void put_counted(ct__text *text, uint64_t count, const char *one, const char *many) {
@@ -76,6 +77,24 @@ static void put_memory(ct__text *text, const ct_result *result) {
     put_kinds(text, memory);
 }
 
+static void put_process(ct__text *text, const ct_result *result, const ct_report_options *options) {
+    const ct_usage *usage = &result->usage;
+    ct__report_label(text, "CPU Time");
+    if (!usage->known) {
+        ct__text_put(text, "unavailable (");
+        ct__text_put(text, usage->reason);
+        ct__text_put(text, ")\n");
+        return;
+    }
+    if (result->calls > 0) {
+        ct__report_duration(text, (double)usage->cpu_ns / (double)result->calls, options);
+        ct__text_put(text, " per call");
+    } else {
+        ct__text_put(text, options->ascii ? "-" : "\xe2\x80\x94");
+    }
+    ct__text_put(text, "\n");
+}
+
 /* ---- verbose ---- */
 
 static void put_spread(ct__text *text, const ct_result *result, const ct_report_options *options) {
@@ -86,13 +105,13 @@ static void put_spread(ct__text *text, const ct_result *result, const ct_report_
     ct__report_label(text, "Batches");
     ct__text_put_count(text, result->batches);
     ct__text_put(text, ": least ");
-    put_duration(text, result->min_ns, options);
+    ct__report_duration(text, result->min_ns, options);
     ct__text_put(text, ", half within ");
     put_range(text, result->q1_ns, result->q3_ns, options);
     ct__text_put(text, ", most ");
-    put_duration(text, result->max_ns, options);
+    ct__report_duration(text, result->max_ns, options);
     ct__text_put(text, ", MAD ");
-    put_duration(text, result->mad_ns, options);
+    ct__report_duration(text, result->mad_ns, options);
     ct__text_put(text, "\n");
     ct__report_label(text, "Outliers");
     ct__text_put_count(text, result->outliers_mild);
@@ -158,6 +177,7 @@ static void put_warmup(ct__text *text, const ct_result *result, const ct_report_
 }
 
 void ct__report_details(ct__text *text, const ct_result *result, const ct_report_options *options) {
+    if (options->process) put_process(text, result, options);
     put_gc_time(text, result, options);
     put_memory(text, result);
     if (!options->verbose) return;

@@ -123,7 +123,7 @@ static void fill_row(ct__table_row *row, const columns *chosen, const ct_result 
         ct__report_calls(&text, result);
         text = cell(row, &column);
     }
-    ct__report_per_call(&text, result, chosen->options->ascii);
+    ct__report_per_call(&text, result, chosen->options);
     if (chosen->comparison != NULL) {
         text = cell(row, &column);
         put_ratio(&text, chosen, at);

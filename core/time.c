@@ -246,6 +246,10 @@ double ct_time_progress(const ct_run *run) {
     return now < all ? now / all : 1;
 }
 
+double ct_time_per_call_ns(const ct_run *run) {
+    return run->calls > 0 ? (double)ct__clock_ns(run->source, run->ticks) / (double)run->calls : 0;
+}
+
 /* ---- end ---- */
 
 void ct_time_note(ct_run *run, const char *sentence) {

@@ -14,8 +14,9 @@ C_ONLY = {
     "ct_priority_raise", "ct_priority_restore", "ct_priority_free",  # initialize and its environment
     "ct_environment_restore", "ct_environment_free", "ct_environment_format",  # methods
     "ct_time_begin", "ct_time_next", "ct_time_done", "ct_time_due", "ct_time_cut",  # inside time
-    "ct_time_note", "ct_time_end", "ct_time_progress",
+    "ct_time_note", "ct_time_end", "ct_time_progress", "ct_time_per_call_ns",
     "ct_run_free", "ct_result_free",  # the host's collector
+    "ct_runs_format", "ct_progress_format", "ct_unit",  # codetimer time
     "ct_report_format", "ct_report_color", "ct_report_ascii", "ct_is_terminal",  # str(result), tostring(result)
     "ct_enter", "ct_leave", "ct_leave_active", "ct_abandon", "ct_report_counters",  # inside measured; report
     "ct_tend",  # poll

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""The command codetimer: watch and switch the counters of running processes from outside.
+"""The command codetimer: measure statements, and watch and switch the counters of running processes from outside.
 
 Each subcommand is a module of this package with add_parser(subparsers) and run(args), which returns the exit code.
-Where the command is named first, only its module is imported.
+Where the command is named first, only its module is imported. What begins with something else is a statement to time,
+as with python -m timeit.
 """
 
 from __future__ import annotations
 
 import argparse
+import builtins
 import importlib
+import keyword
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, Protocol, cast
+from typing import Any, NoReturn, Protocol, cast
 
 OK = 0
 NOTHING = 1  # nothing found, or refused
@@ -20,6 +23,7 @@ USAGE = 2
 INTERRUPTED = 130
 
 EXIT_CODES = (
+    "a first argument that is no command is a statement to time: codetimer 'x+1'. "
     "exit codes: 0 done; 1 nothing found, or refused; 2 wrong usage; 130 ended by Ctrl-C, "
     "which of record, serve and top is the way to end: 0"
 )
@@ -35,6 +39,8 @@ class Command(Protocol):
 
 # The module of each subcommand, in the order of the help.
 COMMANDS = {
+    "time": "time_",
+    "compare": "compare",
     "list": "list_",
     "top": "top",
     "watch": "watch",
@@ -47,6 +53,13 @@ COMMANDS = {
     "reap": "control",
     "completion": "completion",
 }
+
+
+class Parser(argparse.ArgumentParser):
+    """One that says what is wrong on one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(USAGE, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
 
 class UsageError(Exception):
@@ -111,9 +124,9 @@ def load(command: str) -> Command:
 
 
 def _run(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="codetimer",
-        description="Watch and switch the counters of running processes.",
+        description="Measure statements; watch and switch the counters of running processes.",
         epilog=EXIT_CODES,
     )
     parser.add_argument("--version", action="version", version=f"codetimer {_version()}")
@@ -121,7 +134,7 @@ def _run(arguments: list[str]) -> int:
     for module in dict.fromkeys(COMMANDS[command] for command in _needed(arguments)):
         _add_parsers(subparsers, module)
     try:
-        args = parser.parse_args(arguments)
+        args = parser.parse_args(_with_command(arguments))
     except SystemExit as end:  # help, version or wrong usage, which argparse has told
         return end.code if isinstance(end.code, int) else USAGE
     return load(args.command).run(args)
@@ -129,7 +142,22 @@ def _run(arguments: list[str]) -> int:
 
 def _needed(arguments: list[str]) -> list[str]:
     """One command where it is named first, as it usually is; else all, for the help."""
-    return [arguments[0]] if arguments and arguments[0] in COMMANDS else list(COMMANDS)
+    named = _with_command(arguments)[:1]
+    return named if named and named[0] in COMMANDS else list(COMMANDS)
+
+
+def _with_command(arguments: list[str]) -> list[str]:
+    """The command is time where none is named. What looks like a misspelt one is refused: as a statement a name that
+    nobody has bound would be an error too."""
+    first = arguments[0] if arguments else "--help"
+    if first in COMMANDS or first in ("-h", "--help", "--version"):
+        return arguments
+    if first.isidentifier() and not keyword.iskeyword(first) and not hasattr(builtins, first):
+        raise UsageError(
+            f"{first!r} is no command, and as a statement it names nothing (see codetimer --help); to measure it all "
+            f"the same: codetimer time {first}"
+        )
+    return ["time", *arguments]
 
 
 def _add_parsers(subparsers: Any, module: str) -> None:
