@@ -51,7 +51,7 @@ typedef struct ct_memory {
     const char *reason; /* NULL, or why nothing was counted */
 } ct_memory;
 
-/* The time of one empty call, to compare with: the interval holds what the median of its batches can be. */
+/* The time of one empty call, to compare with: what it takes at least and at most, wherever its code lies. */
 typedef struct ct_overhead {
     const char *label; /* "empty C function", ... */
     double low_ns, high_ns;
