@@ -48,6 +48,8 @@ async def coroutine_function():
 
 
 RESULT = codetimer.time("Kept ±", 1000, list, file=io.StringIO())
+PAIR = {"a": lambda: [i for i in ()], "b": list}
+COMPARISON = codetimer.compare(PAIR, file=io.StringIO(), budget=0.01, memory=True)
 
 CALLS = {
     "time": lambda: codetimer.time("Nämé", 70, int, file=io.StringIO()),
@@ -69,8 +71,27 @@ CALLS = {
     "clock_info": codetimer.clock_info,
     "thread_cycles": codetimer.thread_cycles,
     "now_ns": codetimer.now_ns,
+    "time automatic": lambda: codetimer.time("", fn=int, budget=1e-6, gc_time=True, memory=True),
+    "time automatic python": lambda: codetimer.time("", fn=lambda: None, budget=1e-6),
+    "time automatic fails": ignoring(codetimer.time, "", None, failing, gc_time=True),
+    "time wrong budget": ignoring(codetimer.time, "", fn=int, budget="1"),
+    "time misses fn": ignoring(codetimer.time, ""),
+    "compare": lambda: codetimer.compare(PAIR, file=io.StringIO(), budget=1e-6, gc_time=True, memory=True),
+    "compare fails": ignoring(codetimer.compare, {"a": int, "b": failing}, file=Forgetting(), gc_time=True),
+    "compare print fails": ignoring(codetimer.compare, PAIR, file=Refusing(), budget=1e-6),
+    "compare wrong": ignoring(codetimer.compare, {"a": int, "b": coroutine_function}),
+    "compare wrong baseline": ignoring(codetimer.compare, PAIR, baseline="x"),
+    "compare wrong names": ignoring(codetimer.compare, {"a": int, 5: int}),
+    "comparison": lambda: (str(COMPARISON), repr(COMPARISON), COMPARISON.to_dict(), COMPARISON.to_json()),
+    "comparison methods": lambda: (COMPARISON.ratio("b"), COMPARISON.interval("b"), COMPARISON.verdict_of("b", "a")),
+    "comparison wrong": ignoring(COMPARISON.ratio, "x"),
+    "last_comparison": codetimer.last_comparison,
     "result": lambda: (str(RESULT), repr(RESULT), RESULT.to_dict(), RESULT.to_json()),
 }
+
+
+# These take a tenth of the rounds.
+SLOW = ("clock_info", "initialize", "time automatic", "compar")
 
 
 def resident_kib():
@@ -103,9 +124,9 @@ def test_no_leak(name, frozen):
     for _ in range(100):
         call()
     gc.collect()
-    rounds = ROUNDS // 10 if name in ("clock_info", "initialize") else ROUNDS
+    rounds = ROUNDS // 10 if name.startswith(SLOW) else ROUNDS
     blocks, nones, kib = zip(*(growth(call, rounds) for _ in range(3)), strict=True)
-    assert min(blocks) < rounds // 10 and min(nones) < rounds // 10
+    assert min(blocks) < ROUNDS // 20 and min(nones) < ROUNDS // 20
     assert min(kib) < 256
 
 
