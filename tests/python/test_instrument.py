@@ -245,6 +245,16 @@ def test_taken_while_instrumented(modules, shop):  # noqa: F811
 
 
 @replaces
+def test_a_kept_property_passes(shop):
+    codetimer.instrument("shop.Order.price*")
+    kept = vars(shop.Order)["price"]
+    codetimer.uninstrument()
+    order = shop.Order(1)
+    kept.fset(order, 2)
+    assert kept.fget(order) == 2 and calls() == {}
+
+
+@replaces
 def test_nothing_lives_longer(modules):  # noqa: F811
     codetimer.instrument("shop.*;again.*")
     shop = modules.load("shop", SHOP)
