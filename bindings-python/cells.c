@@ -25,27 +25,27 @@ void ctpy_put_away(void) {
 
 /* ---- life ---- */
 
-void ctpy_cell_drop(ctpy_cell *cell) {
+static void drop(ctpy_cell *cell) {
     ct_counter_close(cell->counter);
     Py_XDECREF(cell->module);
     PyMem_Free(cell);
 }
 
-static void hold(ctpy_cell *cell) { cell->under_way++; }
-
-static void release(ctpy_cell *cell) {
-    if (--cell->under_way == 0 && cell->code == NULL) ctpy_cell_drop(cell);
+void ctpy_cell_release(ctpy_cell *cell) {
+    if (--cell->held == 0 && cell->code == NULL) drop(cell);
 }
 
+/* No call of it is left, as a frame keeps its code. */
 static void unlink_cell(ctpy_cell *cell) {
     ctpy_monitoring *monitoring = cell->monitoring;
+    ctpy_activations_abandon(&monitoring->calls, cell);
     if (cell->next != NULL) cell->next->previous = cell->previous;
     *(cell->previous != NULL ? &cell->previous->next : &monitoring->cells) = cell->next;
     monitoring->seen--;
     monitoring->on -= (size_t)cell->on;
     cell->on = 0;
     cell->code = NULL;
-    if (cell->under_way == 0) ctpy_cell_drop(cell);
+    if (cell->held == 0) drop(cell);
 }
 
 /* Its code object goes away, or gets another value in its place. */
@@ -80,6 +80,7 @@ ctpy_cell *ctpy_cell_make(ctpy_monitoring *monitoring, PyObject *code, PyObject 
     }
     cell->monitoring = monitoring;
     cell->code = code;
+    cell->own.cell = cell;
     cell->module = Py_XNewRef(module);
     cell->suspends = (((PyCodeObject *)code)->co_flags & suspending) != 0;
     cell->next = monitoring->cells;
@@ -172,7 +173,7 @@ static int may_come_back(const ctpy_cell *cell, const char *member, size_t lengt
 
 void ctpy_cell_select(ctpy_cell *cell, int reopen) {
     if (cell->spared) return;
-    hold(cell);
+    ctpy_cell_hold(cell);
     PyObject *member, *bytes = name_code(cell->module, cell->code, &member);
     if (bytes != NULL && cell->code != NULL) {
         const char *text = PyBytes_AS_STRING(bytes);
@@ -183,7 +184,7 @@ void ctpy_cell_select(ctpy_cell *cell, int reopen) {
     }
     Py_XDECREF(bytes);
     Py_XDECREF(member);
-    release(cell);
+    ctpy_cell_release(cell);
 }
 
 int ctpy_cell_wanted(const ctpy_cell *cell) {
@@ -193,9 +194,9 @@ int ctpy_cell_wanted(const ctpy_cell *cell) {
 void ctpy_cell_tell(ctpy_cell *cell) {
     if (!cell->untold) return;
     cell->untold = 0;
-    hold(cell);
+    ctpy_cell_hold(cell);
     ctpy_tell_counter(cell->monitoring->state, cell->status, cell->counter);
-    release(cell);
+    ctpy_cell_release(cell);
 }
 
 PyObject *ctpy_cells_list(const ctpy_monitoring *monitoring) {

@@ -102,11 +102,11 @@ static int update(ctpy_monitoring *monitoring, int anew) {
 static void stop(ctpy_monitoring *monitoring) {
     for (ctpy_cell *cell = monitoring->cells; cell != NULL; cell = cell->next) ctpy_tool_switch_off(cell);
     ctpy_tool_leave(monitoring);
-    ctpy_activations_close(&monitoring->calls);
     for (ctpy_cell *cell = monitoring->cells, *next; cell != NULL; cell = next) {
         next = cell->next;
         if (!cell->spared) ctpy_cell_remove(cell);
     }
+    ctpy_activations_close(&monitoring->calls);
 }
 
 static int begin(ctpy_monitoring *monitoring, PyObject *name) {
@@ -189,8 +189,9 @@ PyObject *ctpy_monitoring_stop(PyObject *module, PyObject *ignored) {
 PyObject *ctpy_monitoring_info(PyObject *module, PyObject *ignored) {
     (void)ignored;
     const ctpy_monitoring *monitoring = ctpy_get_state(module)->monitoring;
-    size_t under_way = monitoring->calls.made;
-    for (const ctpy_activation *at = monitoring->calls.unused; at != NULL; at = at->next) under_way--;
+    size_t under_way = 0;
+    for (const ctpy_cell *cell = monitoring->cells; cell != NULL; cell = cell->next)
+        under_way += cell->filed + (cell->own.frame != NULL);
     const int is_on = monitoring->tool >= 0;
     PyObject *tool = is_on ? PyLong_FromLong(monitoring->tool) : Py_NewRef(Py_None);
     if (tool == NULL) return NULL;

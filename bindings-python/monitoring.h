@@ -37,32 +37,15 @@ PyObject *ctpy_monitoring_info(PyObject *module, PyObject *ignored);
 #define CTPY_APART
 #endif
 
-/* ---- what a code object is measured as ---- */
-
-typedef struct ctpy_cell {
-    struct ctpy_cell *next, *previous; /* among all of the interpreter */
-    struct ctpy_monitoring *monitoring;
-    PyObject *code;      /* borrowed: the cell hangs on it; NULL when it is gone */
-    PyObject *module;    /* str or NULL: __name__ where it was first seen to start */
-    ct_counter *counter; /* NULL: it was not selected yet, or there was no room */
-    size_t under_way;    /* its activations, which keep the cell */
-    int on;              /* its events are */
-    int suspends;        /* a generator or the like */
-    int selected;        /* by the members that are to be measured */
-    int spared;          /* measured by a stand-in */
-    int untold;          /* "status" is still to be told to the log */
-    int status;          /* of the opening of the counter */
-} ctpy_cell;
-
 /* ---- activations: the calls under way ---- */
 
 typedef struct ctpy_activation {
-    struct ctpy_activation *next; /* in its bucket, or of the unused */
-    const void *frame;            /* the interpreter's, whose address it has while it lives */
-    ctpy_cell *cell;
-    PyObject *tie; /* NULL, or what tells that the generator is gone */
+    const void *frame; /* the interpreter's, whose address it has while it lives; NULL: unused */
     ct_token token;
     ct_active active;
+    PyObject *tie; /* NULL, or what tells that the generator is gone */
+    struct ctpy_cell *cell;
+    struct ctpy_activation *next; /* in its bucket, or of the unused */
 } ctpy_activation;
 
 typedef struct ctpy_activations {
@@ -74,54 +57,48 @@ typedef struct ctpy_activations {
     ctpy_activation *none[2]; /* the buckets of an empty table */
 } ctpy_activations;
 
+/* ---- what a code object is measured as ---- */
+
+typedef struct ctpy_cell {
+    struct ctpy_cell *next, *previous; /* among all of the interpreter */
+    struct ctpy_monitoring *monitoring;
+    PyObject *code;      /* borrowed: the cell hangs on it; NULL when it is gone */
+    PyObject *module;    /* str or NULL: __name__ where it was first seen to start */
+    ct_counter *counter; /* NULL: it was not selected yet, or there was no room */
+    int on;              /* its events are */
+    int suspends;        /* a generator or the like */
+    ctpy_activation own; /* of one of its calls; of the others: */
+    size_t filed;        /* so many are in the table */
+    int selected;        /* by the members that are to be measured */
+    int spared;          /* measured by a stand-in */
+    int untold, status;  /* what became of the counter, and whether the log is still to be told */
+    size_t held;         /* by who runs code of the program meanwhile */
+} ctpy_cell;
+
+/* ---- activations.c ---- */
+
 void ctpy_activations_open(ctpy_activations *all);
 
-/* Abandons those of "cell" (NULL: all). */
-void ctpy_activations_abandon(ctpy_activations *all, const ctpy_cell *cell);
-
-/* Abandons all and gives the memory back. */
+/* Gives the memory back. All have ended. */
 void ctpy_activations_close(ctpy_activations *all);
 
-/* An unused one more; 0 without memory. */
-int ctpy_activations_grow(ctpy_activations *all);
+/* The one of that cell in that frame, but its own; NULL if there is none. */
+ctpy_activation *ctpy_activation_find(ctpy_activations *all, const ctpy_cell *cell, const void *frame);
 
-/* The call at *link will not be followed any more. */
-void ctpy_activation_abandon(ctpy_activations *all, ctpy_activation **link);
+/* A new one of that cell in that frame, in the table; NULL without memory. */
+ctpy_activation *ctpy_activation_file(ctpy_activations *all, ctpy_cell *cell, const void *frame);
 
-/* What to do with the last of a dead cell. */
-void ctpy_cell_drop(ctpy_cell *cell);
-
-/* The place that points to the activation of the frame, or to NULL. */
-static inline ctpy_activation **ctpy_activation_find(ctpy_activations *all, const void *frame) {
-    ctpy_activation **link = &all->buckets[((uint64_t)(uintptr_t)frame * 0x9e3779b97f4a7c15u) >> all->shift];
-    while (*link != NULL && (*link)->frame != frame) link = &(*link)->next;
-    return link;
-}
-
-/* Takes it out: the call has ended. */
-static inline void ctpy_activation_end(ctpy_activations *all, ctpy_activation **link) {
-    ctpy_activation *ended = *link;
-    *link = ended->next;
-    ended->next = all->unused;
-    all->unused = ended;
+/* The record is free again: its call has ended. */
+void ctpy_activation_unfile(ctpy_activations *all, ctpy_activation *ended);
+static inline void ctpy_activation_end(ctpy_activations *all, ctpy_activation *ended) {
     if (CTPY_RARELY(ended->tie != NULL)) Py_CLEAR(ended->tie);
-    if (CTPY_RARELY(--ended->cell->under_way == 0 && ended->cell->code == NULL)) ctpy_cell_drop(ended->cell);
+    if (CTPY_RARELY(ended != &ended->cell->own)) ctpy_activation_unfile(all, ended);
+    ended->frame = NULL;
 }
 
-/* A call begins in that frame: whatever began there before has ended unseen. NULL without memory. */
-static inline ctpy_activation *ctpy_activation_begin(ctpy_activations *all, const void *frame, ctpy_cell *cell) {
-    if (CTPY_RARELY(all->unused == NULL) && !ctpy_activations_grow(all)) return NULL;
-    ctpy_activation **link = ctpy_activation_find(all, frame);
-    if (CTPY_RARELY(*link != NULL)) ctpy_activation_abandon(all, link);
-    ctpy_activation *begun = all->unused;
-    all->unused = begun->next;
-    begun->next = *link;
-    begun->frame = frame;
-    begun->cell = cell;
-    *link = begun;
-    cell->under_way++;
-    return begun;
-}
+/* Nobody will see the end of the call; of all calls of a cell. */
+void ctpy_activation_abandon(ctpy_activations *all, ctpy_activation *call);
+void ctpy_activations_abandon(ctpy_activations *all, ctpy_cell *cell);
 
 /* ---- the whole ---- */
 
@@ -183,8 +160,12 @@ PyObject *ctpy_cells_members(const ctpy_monitoring *monitoring);
 /* All code objects that have a cell: a new list. */
 PyObject *ctpy_cells_list(const ctpy_monitoring *monitoring);
 
-/* Takes the cell off its code object. */
+/* Takes the cell off its code object. Calls of it that are under way are abandoned. */
 void ctpy_cell_remove(ctpy_cell *cell);
+
+/* A cell that is held stays, also when its code object goes. */
+static inline void ctpy_cell_hold(ctpy_cell *cell) { cell->held++; }
+void ctpy_cell_release(ctpy_cell *cell);
 
 /* Clears an exception that must not reach the program; Ctrl-C is raised at the next safe point. */
 void ctpy_put_away(void);
@@ -196,8 +177,8 @@ extern PyType_Spec ctpy_callback_spec;
 /* One more kind of callback: the end of a generator that nothing else tells of. */
 enum { CTPY_ON_GONE = CTPY_EVENTS };
 
-/* The callback of an event. "frame": of the generator, else NULL. */
-PyObject *ctpy_callback_new(const ctpy_monitoring *monitoring, int event, const void *frame);
+/* The callback of an event. For CTPY_ON_GONE: the code and the frame of the generator; else NULL. */
+PyObject *ctpy_callback_new(const ctpy_monitoring *monitoring, int event, PyObject *code, const void *frame);
 
 /* Whether this version of CPython closes some generators without an event. */
 int ctpy_callbacks_need_ties(void);

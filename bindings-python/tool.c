@@ -153,7 +153,7 @@ static int find_api(ctpy_monitoring *monitoring) {
 
 static int register_callbacks(const ctpy_monitoring *monitoring) {
     for (int i = 0; i < CTPY_EVENTS; i++) {
-        PyObject *callback = ctpy_callback_new(monitoring, i, NULL);
+        PyObject *callback = ctpy_callback_new(monitoring, i, NULL, NULL);
         PyObject *before = callback == NULL ? NULL
                                             : PyObject_CallMethod(monitoring->api, "register_callback", "iiO",
                                                                   monitoring->tool, monitoring->bits[i], callback);
