@@ -100,7 +100,8 @@ static int update(ctpy_monitoring *monitoring, int anew) {
 /* ---- beginning and ending ---- */
 
 static void stop(ctpy_monitoring *monitoring) {
-    for (ctpy_cell *cell = monitoring->cells; cell != NULL; cell = cell->next) ctpy_tool_switch_off(cell);
+    (void)ctpy_tool_pause(monitoring);
+    for (ctpy_cell *cell = monitoring->cells; cell != NULL; cell = cell->next) ctpy_tool_forget(cell);
     ctpy_tool_leave(monitoring);
     for (ctpy_cell *cell = monitoring->cells, *next; cell != NULL; cell = next) {
         next = cell->next;
@@ -182,6 +183,10 @@ PyObject *ctpy_monitoring_update(PyObject *module, PyObject *ignored) {
 PyObject *ctpy_monitoring_stop(PyObject *module, PyObject *ignored) {
     (void)ignored;
     ctpy_monitoring *monitoring = ctpy_get_state(module)->monitoring;
+    PyObject *codes = monitoring->tool >= 0 ? ctpy_cells_list(monitoring) : NULL;
+    if (codes != NULL) tell_all(monitoring, codes);
+    Py_XDECREF(codes);
+    PyErr_Clear();
     if (monitoring->tool >= 0) stop(monitoring);
     return Py_NewRef(Py_None);
 }

@@ -197,6 +197,9 @@ int ctpy_tool_resume(ctpy_monitoring *monitoring);
 void ctpy_tool_switch_on(ctpy_cell *cell);
 void ctpy_tool_switch_off(ctpy_cell *cell);
 
+/* Leaves no event of ours at the code object, while events are paused for all code. */
+void ctpy_tool_forget(ctpy_cell *cell);
+
 /* Either, as it is wanted. Returns whether they are on. */
 int ctpy_tool_follow(ctpy_cell *cell);
 

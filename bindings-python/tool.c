@@ -72,6 +72,14 @@ void ctpy_tool_switch_off(ctpy_cell *cell) {
     ctpy_activations_abandon(&cell->monitoring->calls, cell);
 }
 
+/* A code object is brought up to date when its own events change, else not before it runs: a start that it had disabled
+ * would be so for the next user of our id, too. */
+void ctpy_tool_forget(ctpy_cell *cell) {
+    if (!cell->on) (void)set_local(cell->monitoring, cell->code, cell->monitoring->bits[CTPY_ON_RETURN]);
+    if (!cell->on) (void)set_local(cell->monitoring, cell->code, 0);
+    ctpy_tool_switch_off(cell);
+}
+
 int ctpy_tool_follow(ctpy_cell *cell) {
     ctpy_monitoring *monitoring = cell->monitoring;
     if (ctpy_cell_wanted(cell))
