@@ -132,20 +132,11 @@ static PyObject *name_code(PyObject *module, PyObject *code, PyObject **member) 
     return bytes;
 }
 
-static void note_own(ctpy_monitoring *monitoring, PyObject *module, PyObject *code) {
-    PyObject *member, *bytes = name_code(module, code, &member);
-    if (bytes != NULL && is_selected(monitoring, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes)))
-        monitoring->skipped_own = 1;
-    Py_XDECREF(bytes);
-    Py_XDECREF(member);
-}
-
 ctpy_cell *ctpy_cell_discover(ctpy_monitoring *monitoring, PyObject *code, int *never) {
     *never = !is_function((PyCodeObject *)code) || is_shared(code);
     if (*never) return NULL;
     PyObject *module = Py_XNewRef(find_module());
     *never = is_own(module);
-    if (*never) note_own(monitoring, module, code);
     ctpy_cell *cell = *never ? NULL : ctpy_cell_make(monitoring, code, module);
     Py_XDECREF(module);
     return cell;

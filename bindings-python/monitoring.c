@@ -74,12 +74,6 @@ static void tell_all(ctpy_monitoring *monitoring, PyObject *codes) {
         ctpy_cell *cell = ctpy_cell_of(monitoring, PyList_GET_ITEM(codes, i));
         if (cell != NULL) ctpy_cell_tell(cell);
     }
-    if (!monitoring->skipped_own || monitoring->told_own) return;
-    monitoring->told_own = 1;
-    PyObject *what = PyUnicode_FromString("codetimer.*");
-    if (what != NULL) ctpy_trace(monitoring->state, CTPY_INFO, "not instrumented: %s, which does the measuring", what);
-    if (what == NULL) PyErr_Clear();
-    Py_XDECREF(what);
 }
 
 /* "anew": what is selected has changed, too. 0, or -1 with an exception. */
@@ -99,7 +93,10 @@ static int update(ctpy_monitoring *monitoring, int anew) {
 
 /* ---- beginning and ending ---- */
 
+/* An exception that is set stays set. */
 static void stop(ctpy_monitoring *monitoring) {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
     (void)ctpy_tool_pause(monitoring);
     for (ctpy_cell *cell = monitoring->cells; cell != NULL; cell = cell->next) ctpy_tool_forget(cell);
     ctpy_tool_leave(monitoring);
@@ -108,6 +105,7 @@ static void stop(ctpy_monitoring *monitoring) {
         if (!cell->spared) ctpy_cell_remove(cell);
     }
     ctpy_activations_close(&monitoring->calls);
+    PyErr_Restore(type, value, traceback);
 }
 
 static int begin(ctpy_monitoring *monitoring, PyObject *name) {
@@ -203,10 +201,10 @@ PyObject *ctpy_monitoring_info(PyObject *module, PyObject *ignored) {
     PyObject *reached = ctpy_cells_members(monitoring);
     if (reached == NULL) Py_DECREF(tool);
     if (reached == NULL) return NULL;
-    return Py_BuildValue(
-        "{sNsNsOsnsnsn}", "reached", reached, "tool", tool, "members",
-        is_on && monitoring->text != NULL ? monitoring->text : Py_None, "seen",
-        (Py_ssize_t)monitoring->seen, "measured", (Py_ssize_t)monitoring->on, "under_way", (Py_ssize_t)under_way);
+    return Py_BuildValue("{sNsNsOsnsnsn}", "reached", reached, "tool", tool, "members",
+                         is_on && monitoring->text != NULL ? monitoring->text : Py_None, "seen",
+                         (Py_ssize_t)monitoring->seen, "measured", (Py_ssize_t)monitoring->on, "under_way",
+                         (Py_ssize_t)under_way);
 }
 
 /* ---- with the module ---- */
@@ -236,8 +234,6 @@ int ctpy_monitoring_visit(ctpy_state *state, visitproc visit, void *arg) {
 void ctpy_monitoring_close(ctpy_state *state) {
     ctpy_monitoring *monitoring = state->monitoring;
     if (monitoring == NULL) return;
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
     if (monitoring->tool >= 0) stop(monitoring);
     while (monitoring->cells != NULL) ctpy_cell_remove(monitoring->cells);
     forget(monitoring->chosen, monitoring->chosen_count);
@@ -248,7 +244,6 @@ void ctpy_monitoring_close(ctpy_state *state) {
     Py_XDECREF(monitoring->type);
     PyMem_Free(monitoring);
     state->monitoring = NULL;
-    PyErr_Restore(type, value, traceback);
 }
 
 #else

@@ -116,12 +116,11 @@ typedef struct ctpy_monitoring {
     PyObject *text;        /* of what is selected, as it was given: str, None, or a tuple of these */
     ct_members **chosen;   /* the same parsed; NULL: as the list of the process says */
     size_t chosen_count;
-    ct_members *list;      /* that of the process; NULL: there is none */
-    uint64_t changes;      /* of that list, when it was read */
+    ct_members *list; /* that of the process; NULL: there is none */
+    uint64_t changes; /* of that list, when it was read */
     ctpy_cell *cells;
     size_t seen, on; /* cells, and those whose events are on */
-    int skipped_own, told_own;
-    int ties; /* this version does not tell of every end of a generator */
+    int ties;        /* this version does not tell of every end of a generator */
     ctpy_activations calls;
 } ctpy_monitoring;
 
