@@ -162,6 +162,22 @@ PyObject *ctpy_provide(PyObject *module, PyObject *text) {
     return PyBool_FromLong(status == CT_OK);
 }
 
+/* ---- after a fork ---- */
+
+static int call_pending(void *fn) {
+    PyObject *result = PyObject_CallNoArgs((PyObject *)fn);
+    if (result == NULL) PyErr_WriteUnraisable((PyObject *)fn);
+    Py_XDECREF(result);
+    Py_DECREF((PyObject *)fn);
+    return 0;
+}
+
+PyObject *ctpy_soon(PyObject *module, PyObject *fn) {
+    (void)module;
+    if (Py_AddPendingCall(call_pending, Py_NewRef(fn)) < 0) (void)call_pending(fn);
+    Py_RETURN_NONE;
+}
+
 /* ---- the way to the module ---- */
 
 PyObject *ctpy_call_following(const char *function, int only_if_there, const char *format, ...) {

@@ -1,18 +1,28 @@
 # SPDX-License-Identifier: MIT
-"""The command codetimer: watch and switch the counters of running processes from outside.
+"""The command codetimer: run a program measured; watch and switch the counters of running processes from outside.
 
 Each subcommand is a module of this package with add_parser(subparsers) and run(args), which returns the exit code.
-Where the command is named first, only its module is imported.
+Where the command is named first, only its module is imported. Importing this package imports nothing else: a program
+under codetimer run finds sys.modules as python leaves it.
 """
 
 from __future__ import annotations
 
-import argparse
-import importlib
 import os
 import sys
-from collections.abc import Sequence
-from typing import Any, Protocol, cast
+
+TYPE_CHECKING = False  # as typing has it, without importing it
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+    from typing import Any, Protocol
+
+    class Command(Protocol):
+        """What the module of a subcommand has."""
+
+        def add_parser(self, subparsers: Any) -> argparse.ArgumentParser: ...
+        def run(self, args: argparse.Namespace) -> int: ...
+
 
 OK = 0
 NOTHING = 1  # nothing found, or refused
@@ -26,15 +36,9 @@ EXIT_CODES = (
 LARGEST_PID = 2**31 - 1
 
 
-class Command(Protocol):
-    """What the module of a subcommand has."""
-
-    def add_parser(self, subparsers: Any) -> argparse.ArgumentParser: ...
-    def run(self, args: argparse.Namespace) -> int: ...
-
-
 # The module of each subcommand, in the order of the help.
 COMMANDS = {
+    "run": "run",
     "list": "list_",
     "top": "top",
     "watch": "watch",
@@ -59,10 +63,18 @@ class Refused(Exception):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments[:1] == ["run"]:
+        from codetimer.cli.run import start
+
+        ended = start(arguments[1:])
+        if ended is not None:
+            return ended
+        arguments = ["run", "--help"]
     for stream in ("stdout", "stderr"):  # closed by whoever started us
         if getattr(sys, stream) is None:
             setattr(sys, stream, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-    code = _guarded(list(sys.argv[1:] if argv is None else argv))
+    code = _guarded(arguments)
     try:
         sys.stdout.flush()
     except OSError:
@@ -87,6 +99,8 @@ def _guarded(arguments: list[str]) -> int:
 
 def process_id(text: str) -> int:
     """The type of arguments that are a PID."""
+    import argparse
+
     number = int(text) if text.isascii() and text.isdigit() and len(text) <= 20 else 0
     if not 1 <= number <= LARGEST_PID:
         raise argparse.ArgumentTypeError(f"{text!r} is no process id: a whole number from 1 to {LARGEST_PID}")
@@ -96,30 +110,39 @@ def process_id(text: str) -> int:
 def folder(text: str) -> str:
     """The type of options that are a folder."""
     if not text:
+        import argparse
+
         raise argparse.ArgumentTypeError("the name of the folder is empty; leave --dir out for the usual one")
     return text
 
 
 def tell(message: str) -> None:
     """A line for the user that is not part of the output."""
-    print(f"codetimer: {message}", file=sys.stderr)
+    if sys.stderr is not None:
+        print(f"codetimer: {message}", file=sys.stderr)
 
 
 def load(command: str) -> Command:
     """The module of a subcommand."""
-    return cast(Command, importlib.import_module(f"codetimer.cli.{COMMANDS[command]}"))
+    from importlib import import_module
+    from typing import cast
+
+    return cast("Command", import_module(f"codetimer.cli.{COMMANDS[command]}"))
 
 
 def _run(arguments: list[str]) -> int:
+    import argparse
+
     parser = argparse.ArgumentParser(
         prog="codetimer",
-        description="Watch and switch the counters of running processes.",
+        description="Run a program measured; watch and switch the counters of running processes.",
         epilog=EXIT_CODES,
     )
     parser.add_argument("--version", action="version", version=f"codetimer {_version()}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in dict.fromkeys(COMMANDS[command] for command in _needed(arguments)):
-        _add_parsers(subparsers, module)
+    needed = _needed(arguments)
+    for command in {COMMANDS[command]: command for command in needed}.values():
+        load(command).add_parser(subparsers)
     try:
         args = parser.parse_args(arguments)
     except SystemExit as end:  # help, version or wrong usage, which argparse has told
@@ -130,10 +153,6 @@ def _run(arguments: list[str]) -> int:
 def _needed(arguments: list[str]) -> list[str]:
     """One command where it is named first, as it usually is; else all, for the help."""
     return [arguments[0]] if arguments and arguments[0] in COMMANDS else list(COMMANDS)
-
-
-def _add_parsers(subparsers: Any, module: str) -> None:
-    cast(Command, importlib.import_module(f"codetimer.cli.{module}")).add_parser(subparsers)
 
 
 def _version() -> str:
