@@ -2,7 +2,7 @@
 """Functions at the moment of their definition, where stand-ins measure Python functions.
 
 The main module of a program is not imported but run, so its functions are called before anyone could look for them.
-codetimer run compiles it with this decorator at each of them. What is decorated like that is as instrumented as what was
+codetimer run compiles it with this decorator at each of them. What is decorated so is as instrumented as what was
 found in a module: it follows the same texts, and uninstrument() lets its calls pass.
 """
 
