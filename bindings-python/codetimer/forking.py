@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from codetimer.following import Following
 
 _extension: Any = _codetimer  # what of it is for this package only has no stubs
-
 _forks: FrameType | None = None  # who calls os.fork()
 
 PATIENCE = 1.0  # seconds
@@ -53,19 +52,22 @@ def _wait_for(native_id: int | None) -> None:
 
 def resume(following: Following) -> None:
     """After it, in the parent. A thread that had not come to its end does so beside its successor."""
-    if following.rests.is_set():
-        _extension._soon(lambda: _resume(following))
+    if following.rests.is_set() and not _extension._soon(lambda: _has_returned() and restart(following)):
+        restart(following)
 
 
-def _resume(following: Following) -> None:
-    """Not before os.fork() has returned to its caller: Python counts the threads at its very end."""
-    global _forks
+def _has_returned() -> bool:
+    """Whether os.fork() has: Python counts the threads at its very end."""
     frame = sys._getframe(1).f_back
     while frame is not None and _forks is not None:
         frame = frame.f_back
         if frame is _forks:
-            resume(following)
-            return
+            return False
+    return True
+
+
+def restart(following: Following) -> None:
+    global _forks
     _forks = None
     following.rests = threading.Event()
     following.thread, seen = None, following.seen
