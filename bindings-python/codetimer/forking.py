@@ -52,7 +52,13 @@ def _wait_for(native_id: int | None) -> None:
 
 def resume(following: Following) -> None:
     """After it, in the parent. A thread that had not come to its end does so beside its successor."""
-    if following.rests.is_set() and not _extension._soon(lambda: _has_returned() and restart(following)):
+
+    def restarted() -> bool:
+        if returned := _has_returned():
+            restart(following)
+        return returned
+
+    if following.rests.is_set() and not _extension._soon(restarted):
         restart(following)
 
 
