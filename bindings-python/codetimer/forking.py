@@ -72,13 +72,14 @@ def _has_returned() -> bool:
     return True
 
 
-def restart(following: Following) -> None:
+def restart(following: Following) -> bool:
     global _forks
     _forks = None
     following.rests = threading.Event()
     following.thread, seen = None, following.seen
     following.start()
     following.seen = seen
+    return True
 
 
 def register(following: Callable[[], Following], in_child: Callable[[], None]) -> None:

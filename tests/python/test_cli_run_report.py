@@ -3,6 +3,7 @@
 functions from its first line on, the report after every kind of end and only once, and clear refusals."""
 
 import signal
+import sys
 import textwrap
 
 import codetimer
@@ -148,10 +149,26 @@ def test_members_that_are_asked_for(folder):
     counts = table(ended.err)
     assert counts["json.dumps"] == 1 and counts["shop.Shop.static"] == 2
     assert not [name for name in counts if name.endswith("order") or name == "shop.plain"]
-    assert ended.err.splitlines()[-1] == "codetimer: pattern 'nowhere.*' matched no function that was called"
+    assert "\ncodetimer: pattern 'nowhere.*' matched no function that was called\n" in ended.err
     assert ended.err.count("matched no function") == 1
+    bare = "codetimer: shop.Shop.__new__ could not be measured, or not everywhere: type makes a static"
+    assert (bare in ended.err) == (sys.version_info < (3, 12))
     ended = run(["--measure=shop.plain", "--report", script], folder)
     assert table(ended.err) == {"shop.plain": 8}
+
+
+def test_what_is_out_of_reach_is_named(folder):
+    write(folder, "helper.py", "def hidden(): pass\ndef plain(): pass\nkept = [hidden]\ndel hidden\n")
+    source = "import helper\ndef f(): pass\nkept = [f]\nf(), helper.kept[0](), helper.plain()\n"
+    script = write(folder, "keeps.py", source)
+    ended = run(["--measure", "helper.*;keeps.*", "--report", script], folder)
+    said = [line for line in ended.err.splitlines() if line.startswith("codetimer: ")]
+    counts = table(ended.err)
+    if sys.version_info < (3, 12):
+        assert len(said) == 1 and said[0].startswith("codetimer: helper.hidden could not be measured, or not")
+        assert counts == {"keeps.f": 1, "helper.plain": 1}
+    else:
+        assert not said and counts == {"keeps.f": 1, "helper.plain": 1, "helper.hidden": 1}
 
 
 def test_the_environment_is_obeyed(folder):

@@ -79,23 +79,25 @@ def begin(options: Options) -> None:
     if options.measure is not None:
         parse_patterns(options.measure)
     own = quoted(program.package) + ".*"
-    if options.report or options.to is not None:
-        Report(options.to).print_at_exit(own)
+    report = Report(options.to) if options.report or options.to is not None else None
+    if report is not None:
+        report.print_at_exit(own)
     program.prepare()
-    measure(options, own)
+    measuring = measure(options, own)
+    if report is not None:
+        report.measuring = measuring
     program.run(defining.decorator())
 
 
-def measure(options: Options, own: str) -> None:
+def measure(options: Options, own: str) -> codetimer.Instrumented:
     """From now on: what the members list in force says; where none was given, the program's own functions."""
     if options.measure is None and options.config is None and not any(map(os.environ.get, SOURCES)):
-        codetimer.instrument(own)
-        return
+        return codetimer.instrument(own)
     if options.measure is not None:
         codetimer.configure(options.measure)
     if options.config is not None:
         codetimer.configure(file=options.config)
-    codetimer.instrument()
+    return codetimer.instrument()
 
 
 def quoted(name: str) -> str:

@@ -26,9 +26,6 @@ _extension: Any = _codetimer  # what of it is for this package only has no stubs
 _FUNCTIONS = (_ast.FunctionDef, _ast.AsyncFunctionDef)
 _PLACE = "codetimer: here comes the decorator"  # until the code is there
 
-# type.__new__ makes static or class methods of them only while they are bare.
-_LEFT_BARE = {"__new__", "__init_subclass__", "__class_getitem__"}
-
 
 def run_file(path: str, main: dict[str, Any], decorator: Callable[[Any], Any]) -> None:
     """As _run_file does it. Returns where it has not run anything."""
@@ -123,7 +120,7 @@ def _functions(tree: Any) -> Iterator[Any]:
         node = nodes.pop()
         if any(map(_is_measured, getattr(node, "decorator_list", ()))):
             continue  # it has said itself how
-        if isinstance(node, _FUNCTIONS) and node.name not in _LEFT_BARE:
+        if isinstance(node, _FUNCTIONS):
             yield node
         for name in node._fields:
             value = getattr(node, name, None)

@@ -20,12 +20,16 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 
+TOLD = 10  # functions that could not be measured
+
+
 class Report:
     """path: of a file; None: standard error. Raises OSError where it cannot be written."""
 
     def __init__(self, path: str | None) -> None:
         self.path = path if path is None else os.path.abspath(path)
         self.pid = os.getpid()
+        self.measuring: codetimer.Instrumented | None = None
         if self.path is not None:
             open(self.path, "w").close()  # refused while it can still be told
 
@@ -39,9 +43,9 @@ class Report:
         try:
             if self.path is not None:
                 with open(self.path, "w", encoding="utf-8", errors="backslashreplace") as file:
-                    write(file, otherwise)
+                    self._write(file, otherwise)
             elif sys.stderr is not None:
-                write(sys.stderr, otherwise)
+                self._write(sys.stderr, otherwise)
         except KeyboardInterrupt:
             pass
         except OSError as error:
@@ -50,12 +54,17 @@ class Report:
             pass
 
 
-def write(file: TextIO, otherwise: str) -> None:
-    """All counters with calls, then what was asked for and is not among them."""
-    codetimer.report(file)
-    members = codetimer.configure().members
-    for pattern in unmatched(otherwise if members is None else members):
-        print(f"codetimer: pattern {pattern!r} matched no function that was called", file=file)
+    def _write(self, file: TextIO, otherwise: str) -> None:
+        """All counters with calls, then what was asked for and is not among them."""
+        codetimer.report(file)
+        members = codetimer.configure().members
+        for pattern in unmatched(otherwise if members is None else members):
+            print(f"codetimer: pattern {pattern!r} matched no function that was called", file=file)
+        unreachable = self.measuring.unreachable if self.measuring is not None else ()
+        for member, reason in unreachable[:TOLD]:
+            print(f"codetimer: {member} could not be measured, or not everywhere: {reason}", file=file)
+        if len(unreachable) > TOLD:
+            print(f"codetimer: nor could {len(unreachable) - TOLD} more", file=file)
 
 
 def unmatched(members: str) -> list[str]:

@@ -206,6 +206,12 @@ def monitors() -> bool:
     return bool(_monitors)
 
 
+def refuse(member: str, reason: str) -> None:
+    """For what tells what is unreachable."""
+    with _lock:
+        _refused[member] = reason
+
+
 def texts() -> tuple[str, ...]:
     """The members lists whose union is wanted now."""
     return tuple(text for text in map(_text, list(_asked)) if text is not None)

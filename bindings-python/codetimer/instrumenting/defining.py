@@ -16,6 +16,9 @@ from codetimer.instrumenting import standins
 from codetimer.instrumenting.native import member_of, untraced
 from codetimer.instrumenting.wanted import Wanted
 
+_BARE = ("__new__", "__init_subclass__", "__class_getitem__")
+_WHY = "type makes a static or class method of it only while it is bare"
+
 _wanted: tuple[tuple[str, ...], Wanted] = ((), Wanted(()))
 
 
@@ -28,9 +31,16 @@ def _decorate(function: Any) -> Any:
     """What is to be called in its place: a stand-in, or itself. Never raises."""
     try:
         member = member_of(function)
-        return standins.standin_for(function, member) if _now().selects(member) else function
-    except Exception:  # standins.Refused: no function of a program is worth its failure
-        return function
+        if not _now().selects(member):
+            return function
+        if function.__name__ not in _BARE:
+            return standins.standin_for(function, member)
+        instrumenting.refuse(member, _WHY)
+    except standins.Refused as reason:
+        instrumenting.refuse(member, str(reason))
+    except Exception:  # no measurement is worth the failure of a program
+        pass
+    return function
 
 
 def _now() -> Wanted:
