@@ -33,7 +33,9 @@ static inline const void *current_frame(void) {
 static inline ctpy_monitoring *monitoring_of(PyObject *self) { return ((callback_object *)self)->monitoring; }
 
 /* All take two or three: the code object, the place in it, and what was returned, yielded or raised. */
-static inline int is_wrong(size_t count) { return CTPY_RARELY(PyVectorcall_NARGS(count) < 2); }
+static inline int is_wrong(PyObject *const *args, size_t count) {
+    return CTPY_RARELY(PyVectorcall_NARGS(count) < 2 || !PyCode_Check(args[0]));
+}
 
 CTPY_APART static PyObject *refuse_call(void) {
     PyErr_SetString(PyExc_TypeError, "it is for sys.monitoring to call");
@@ -138,7 +140,7 @@ CTPY_APART static PyObject *start_disabled(const ctpy_monitoring *monitoring, ct
 
 static PyObject *on_start(PyObject *self, PyObject *const *args, size_t count, PyObject *keywords) {
     (void)keywords;
-    if (is_wrong(count)) return refuse_call();
+    if (is_wrong(args, count)) return refuse_call();
     ctpy_monitoring *monitoring = monitoring_of(self);
     ctpy_cell *cell = ctpy_cell_of(monitoring, args[0]);
     if (CTPY_RARELY(cell == NULL || !cell->on)) return start_slowly(monitoring, args[0], cell);
@@ -182,7 +184,7 @@ static inline void end(ctpy_monitoring *monitoring, ctpy_cell *cell, ctpy_activa
 
 static PyObject *on_return(PyObject *self, PyObject *const *args, size_t count, PyObject *keywords) {
     (void)keywords;
-    if (is_wrong(count)) return refuse_call();
+    if (is_wrong(args, count)) return refuse_call();
     ctpy_monitoring *monitoring = monitoring_of(self);
     ctpy_cell *cell = ctpy_cell_of(monitoring, args[0]);
     ctpy_activation *ended = cell != NULL ? find(monitoring, cell) : NULL;
@@ -200,7 +202,7 @@ CTPY_APART static void unwind(ctpy_monitoring *monitoring, PyObject *code, PyObj
 /* Comes for every frame of the program that an exception ends. */
 static PyObject *on_unwind(PyObject *self, PyObject *const *args, size_t count, PyObject *keywords) {
     (void)keywords;
-    if (is_wrong(count)) return refuse_call();
+    if (is_wrong(args, count)) return refuse_call();
     ctpy_monitoring *monitoring = monitoring_of(self);
     ctpy_cell *cell = ctpy_cell_of(monitoring, args[0]);
     if (CTPY_RARELY(cell != NULL && cell->on && find(monitoring, cell) != NULL))
@@ -218,7 +220,7 @@ static inline ctpy_activation *find_suspending(PyObject *self, PyObject *code) {
 
 static PyObject *on_yield(PyObject *self, PyObject *const *args, size_t count, PyObject *keywords) {
     (void)keywords;
-    if (is_wrong(count)) return refuse_call();
+    if (is_wrong(args, count)) return refuse_call();
     ctpy_activation *call = find_suspending(self, args[0]);
     if (call != NULL) ct_active_suspend(&call->token, &call->active);
     return Py_NewRef(Py_None);
@@ -227,7 +229,7 @@ static PyObject *on_yield(PyObject *self, PyObject *const *args, size_t count, P
 /* Also when an exception is thrown into it. */
 static PyObject *on_resume(PyObject *self, PyObject *const *args, size_t count, PyObject *keywords) {
     (void)keywords;
-    if (is_wrong(count)) return refuse_call();
+    if (is_wrong(args, count)) return refuse_call();
     ctpy_activation *call = find_suspending(self, args[0]);
     if (call != NULL) ct_active_resume(&call->token, &call->active);
     return Py_NewRef(Py_None);

@@ -53,7 +53,11 @@ static void free_extra(void *cell) {
     if (cell != NULL) unlink_cell(cell);
 }
 
-Py_ssize_t ctpy_cells_reserve(void) { return PyUnstable_Eval_RequestCodeExtraIndex(free_extra); }
+CTPY_APART ctpy_cell *ctpy_cell_asked_for(const ctpy_monitoring *monitoring, PyObject *code) {
+    void *cell = NULL;
+    if (PyUnstable_Code_GetExtra(code, monitoring->extra, &cell) < 0) PyErr_Clear();
+    return cell;
+}
 
 void ctpy_cell_remove(ctpy_cell *cell) {
     if (PyUnstable_Code_SetExtra(cell->code, cell->monitoring->extra, NULL) < 0) PyErr_Clear(); /* frees it */
@@ -88,6 +92,17 @@ ctpy_cell *ctpy_cell_make(ctpy_monitoring *monitoring, PyObject *code, PyObject 
     monitoring->cells = cell;
     monitoring->seen++;
     return cell;
+}
+
+void ctpy_cells_open(ctpy_monitoring *monitoring) {
+    monitoring->extra = PyUnstable_Eval_RequestCodeExtraIndex(free_extra);
+    if (monitoring->extra != 0) return;
+    PyCodeObject *code = PyCode_NewEmpty("<codetimer>", "extras", 1);
+    const ctpy_cell *cell = code != NULL ? ctpy_cell_make(monitoring, (PyObject *)code, NULL) : NULL;
+    const struct ctpy_extras *extras = cell != NULL ? code->co_extra : NULL;
+    monitoring->extra_is_first = extras != NULL && extras->count > 0 && extras->cells[0] == cell;
+    Py_XDECREF(code);
+    PyErr_Clear();
 }
 
 /* ---- members ---- */

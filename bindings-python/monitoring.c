@@ -218,7 +218,7 @@ int ctpy_monitoring_open(PyObject *module, ctpy_state *state) {
     monitoring->changes = UINT64_MAX;
     monitoring->ties = ctpy_callbacks_need_ties();
     ctpy_activations_open(&monitoring->calls);
-    monitoring->extra = ctpy_cells_reserve();
+    ctpy_cells_open(monitoring);
     monitoring->type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &ctpy_callback_spec, NULL);
     return monitoring->type != NULL ? 0 : -1;
 }

@@ -60,19 +60,19 @@ typedef struct ctpy_activations {
 /* ---- what a code object is measured as ---- */
 
 typedef struct ctpy_cell {
-    struct ctpy_cell *next, *previous; /* among all of the interpreter */
-    struct ctpy_monitoring *monitoring;
-    PyObject *code;      /* borrowed: the cell hangs on it; NULL when it is gone */
-    PyObject *module;    /* str or NULL: __name__ where it was first seen to start */
     ct_counter *counter; /* NULL: it was not selected yet, or there was no room */
     int on;              /* its events are */
     int suspends;        /* a generator or the like */
     ctpy_activation own; /* of one of its calls; of the others: */
     size_t filed;        /* so many are in the table */
+    PyObject *code;      /* borrowed: the cell hangs on it; NULL when it is gone */
+    PyObject *module;    /* str or NULL: __name__ where it was first seen to start */
     int selected;        /* by the members that are to be measured */
     int spared;          /* measured by a stand-in */
     int untold, status;  /* what became of the counter, and whether the log is still to be told */
     size_t held;         /* by who runs code of the program meanwhile */
+    struct ctpy_monitoring *monitoring;
+    struct ctpy_cell *next, *previous; /* among all of the interpreter */
 } ctpy_cell;
 
 /* ---- activations.c ---- */
@@ -106,7 +106,8 @@ enum { CTPY_ON_START, CTPY_ON_RETURN, CTPY_ON_YIELD, CTPY_ON_RESUME, CTPY_ON_UNW
 
 typedef struct ctpy_monitoring {
     ctpy_state *state;
-    Py_ssize_t extra;      /* where code objects keep the cell */
+    Py_ssize_t extra;      /* where code objects keep the cell; -1: nowhere */
+    int extra_is_first;    /* and it can be read there directly */
     PyTypeObject *type;    /* of the callbacks */
     PyObject *api;         /* sys.monitoring; NULL: never started */
     PyObject *disable;     /* sys.monitoring.DISABLE */
@@ -126,15 +127,26 @@ typedef struct ctpy_monitoring {
 
 /* ---- cells.c ---- */
 
-/* The cell of a code object, or NULL; without an exception. */
+/* The cell of a code object, or NULL; without an exception.
+ *
+ * A callback learns late which object it is, after a long chain of loads in the interpreter, but early which code
+ * object it is called for. So the cell is found without the former, by a constant place, and only whether that was
+ * right hangs on it. The layout is CPython's own; ctpy_cells_open tries it out. */
+struct ctpy_extras {
+    Py_ssize_t count;
+    ctpy_cell *cells[];
+};
+
+ctpy_cell *ctpy_cell_asked_for(const ctpy_monitoring *monitoring, PyObject *code);
+
 static inline ctpy_cell *ctpy_cell_of(const ctpy_monitoring *monitoring, PyObject *code) {
-    void *cell = NULL;
-    if (CTPY_RARELY(PyUnstable_Code_GetExtra(code, monitoring->extra, &cell) < 0)) PyErr_Clear();
-    return cell;
+    if (CTPY_RARELY(!monitoring->extra_is_first)) return ctpy_cell_asked_for(monitoring, code);
+    const struct ctpy_extras *extras = ((PyCodeObject *)code)->co_extra;
+    return extras != NULL && extras->count > 0 ? extras->cells[0] : NULL;
 }
 
-/* Where code objects keep it. Called once; -1 with an exception. */
-Py_ssize_t ctpy_cells_reserve(void);
+/* Reserves the place where code objects keep it. */
+void ctpy_cells_open(ctpy_monitoring *monitoring);
 
 /* The cell of the code that starts in the current frame, made now; NULL where it is none that can be measured (*never
  * is 1) or where there is no memory. Leaves no exception. */
