@@ -33,7 +33,8 @@ def catching():
         except KeyError:
             pass
 
-def clean(): pass
+def clean(): sum(range(20_000))
+def wait(): sum(range(20_000))
 def call(fn, *args): return fn(*args)
 """
 
@@ -139,9 +140,13 @@ def test_closed_is_cancelled():
     with monitored():
         generator = subject.careful()
         next(generator)
+        subject.wait()
         generator.close()
-    assert calls() == {"careful": 1, "clean": 1}
-    assert (counter("careful").errors, counter("careful").cancelled) == (0, 1)
+    assert calls() == {"careful": 1, "clean": 1, "wait": 1}
+    careful = counter("careful")
+    assert (careful.errors, careful.cancelled) == (0, 1)
+    assert careful.active_ns > counter("clean").total_ns  # it went on when it was closed, not before
+    assert careful.total_ns - careful.active_ns > counter("wait").total_ns
 
 
 def test_abandoned():
