@@ -188,6 +188,13 @@ def test_a_configuration_file(folder):
     assert "pattern 'shop.nowhere' matched no function that was called" in ended.err
 
 
+def test_a_configuration_file_that_is_missing(folder):
+    ended = run(["--config", "members.txt", "--report", write(folder, "shop.py", SHOP)], folder)
+    assert table(ended.err) == {}
+    assert f"codetimer: file {folder / 'members.txt'}: there is no such file\n" in ended.err
+    assert "matched no function" not in ended.err
+
+
 def test_decorated_functions_go_on_being_counted(folder):
     script = """
         import codetimer

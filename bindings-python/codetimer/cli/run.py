@@ -81,7 +81,7 @@ def begin(options: Options) -> None:
     own = quoted(program.package) + ".*"
     report = Report(options.to) if options.report or options.to is not None else None
     if report is not None:
-        report.print_at_exit(own)
+        report.print_at_exit(own if measures_own(options) else "")
     program.prepare()
     measuring = measure(options, own)
     if report is not None:
@@ -89,9 +89,14 @@ def begin(options: Options) -> None:
     program.run(defining.decorator())
 
 
+def measures_own(options: Options) -> bool:
+    """Whether no members list was given."""
+    return options.measure is None and options.config is None and not any(map(os.environ.get, SOURCES))
+
+
 def measure(options: Options, own: str) -> codetimer.Instrumented:
     """From now on: what the members list in force says; where none was given, the program's own functions."""
-    if options.measure is None and options.config is None and not any(map(os.environ.get, SOURCES)):
+    if measures_own(options):
         return codetimer.instrument(own)
     if options.measure is not None:
         codetimer.configure(options.measure)

@@ -53,12 +53,13 @@ class Report:
         except ValueError:  # the program has closed its standard error
             pass
 
-
     def _write(self, file: TextIO, otherwise: str) -> None:
         """All counters with calls, then what was asked for and is not among them."""
         codetimer.report(file)
-        members = codetimer.configure().members
-        for pattern in unmatched(otherwise if members is None else members):
+        settings = codetimer.configure()
+        if settings.problem is not None:
+            print(f"codetimer: {settings.problem}", file=file)
+        for pattern in unmatched(otherwise if settings.members is None else settings.members):
             print(f"codetimer: pattern {pattern!r} matched no function that was called", file=file)
         unreachable = self.measuring.unreachable if self.measuring is not None else ()
         for member, reason in unreachable[:TOLD]:
