@@ -87,11 +87,20 @@ static char *copy_list(void) {
     }
 }
 
+/* Where the file stands that was to bring the list, if it cannot be used. */
+static void print_problem(const char *before) {
+    ct_config config;
+    ct_config_info(&config);
+    if (config.state != CT_CONFIG_MISSING && config.state != CT_CONFIG_REFUSED) return;
+    fprintf(stderr, "%s: file %s: %s\n", before, config.path, config.reason);
+}
+
 static void print_report(void) {
     ct_writer *writer;
     ct_members *members;
     char *list = copy_list();
     print_table();
+    print_problem("codetimer");
     if (list != NULL && ct_writer_open(NULL, &writer) == CT_OK) {
         if (ct_members_parse(list, strlen(list), &members) == CT_OK) {
             print_unmatched(writer, members);
@@ -184,11 +193,12 @@ int ct__lua_measure_program(lua_State *L) {
     push_problem(L);
     if (!lua_isnil(L, -1)) return ct__lua_refuse(L, CT_EINVAL, NULL, lua_tostring(L, -1));
     push_own(L);
-    if (lua_toboolean(L, REPORT)) report_at_exit(lua_tostring(L, OWN));
     int own = lua_isnil(L, MEASURE) && lua_isnil(L, CONFIG) && !is_given("CODETIMER_MEASURE") &&
               !is_given("CODETIMER_CONFIG");
+    if (lua_toboolean(L, REPORT)) report_at_exit(own ? lua_tostring(L, OWN) : "");
     int status = set_sources(L);
     if (status != CT_OK) return ct__lua_fail(L, status);
+    print_problem("codetimer-lua: the members list stays, its file cannot be used");
     lua_pushcfunction(L, ct__lua_instrument);
     lua_pushvalue(L, OWN);
     if (!own) {

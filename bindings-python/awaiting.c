@@ -33,14 +33,21 @@ static PyObject *make_await(PyObject *object, PyObject *ignored) {
     return ctpy_step_new(call, ctpy_call_method(call->inner, "__await__", NULL, 0), 1, CT_RETURNED);
 }
 
-/* "yield from" in a generator that types.coroutine has made a coroutine; nobody else can iterate over it. */
-static PyObject *iterate_coroutine(PyObject *object) {
+static int flags_of_caller(void) {
     PyFrameObject *frame = PyEval_GetFrame();
     PyCodeObject *code = frame != NULL ? PyFrame_GetCode(frame) : NULL;
-    const int allowed = code != NULL && (code->co_flags & CO_ITERABLE_COROUTINE);
+    const int flags = code != NULL ? code->co_flags : 0;
     Py_XDECREF(code);
-    if (allowed) return Py_NewRef(object);
-    PyErr_SetString(PyExc_TypeError, "'coroutine' object is not iterable");
+    return flags;
+}
+
+/* "yield from" in a generator that types.coroutine has made a coroutine; nobody else can iterate over it. */
+static PyObject *iterate_coroutine(PyObject *object) {
+    const int flags = flags_of_caller();
+    if (flags & CO_ITERABLE_COROUTINE) return Py_NewRef(object);
+    PyErr_SetString(PyExc_TypeError, flags & CO_GENERATOR ? "cannot 'yield from' a coroutine object in a non-coroutine "
+                                                            "generator"
+                                                          : "'coroutine' object is not iterable");
     return NULL;
 }
 

@@ -25,27 +25,27 @@ void ctpy_put_away(void) {
 
 /* ---- life ---- */
 
-void ctpy_cell_drop(ctpy_cell *cell) {
+static void drop(ctpy_cell *cell) {
     ct_counter_close(cell->counter);
     Py_XDECREF(cell->module);
     PyMem_Free(cell);
 }
 
-static void hold(ctpy_cell *cell) { cell->under_way++; }
-
-static void release(ctpy_cell *cell) {
-    if (--cell->under_way == 0 && cell->code == NULL) ctpy_cell_drop(cell);
+void ctpy_cell_release(ctpy_cell *cell) {
+    if (--cell->held == 0 && cell->code == NULL) drop(cell);
 }
 
+/* No call of it is left, as a frame keeps its code. */
 static void unlink_cell(ctpy_cell *cell) {
     ctpy_monitoring *monitoring = cell->monitoring;
+    ctpy_activations_abandon(&monitoring->calls, cell);
     if (cell->next != NULL) cell->next->previous = cell->previous;
     *(cell->previous != NULL ? &cell->previous->next : &monitoring->cells) = cell->next;
     monitoring->seen--;
     monitoring->on -= (size_t)cell->on;
     cell->on = 0;
     cell->code = NULL;
-    if (cell->under_way == 0) ctpy_cell_drop(cell);
+    if (cell->held == 0) drop(cell);
 }
 
 /* Its code object goes away, or gets another value in its place. */
@@ -53,7 +53,11 @@ static void free_extra(void *cell) {
     if (cell != NULL) unlink_cell(cell);
 }
 
-Py_ssize_t ctpy_cells_reserve(void) { return PyUnstable_Eval_RequestCodeExtraIndex(free_extra); }
+CTPY_APART ctpy_cell *ctpy_cell_asked_for(const ctpy_monitoring *monitoring, PyObject *code) {
+    void *cell = NULL;
+    if (PyUnstable_Code_GetExtra(code, monitoring->extra, &cell) < 0) PyErr_Clear();
+    return cell;
+}
 
 void ctpy_cell_remove(ctpy_cell *cell) {
     if (PyUnstable_Code_SetExtra(cell->code, cell->monitoring->extra, NULL) < 0) PyErr_Clear(); /* frees it */
@@ -80,6 +84,7 @@ ctpy_cell *ctpy_cell_make(ctpy_monitoring *monitoring, PyObject *code, PyObject 
     }
     cell->monitoring = monitoring;
     cell->code = code;
+    cell->own.cell = cell;
     cell->module = Py_XNewRef(module);
     cell->suspends = (((PyCodeObject *)code)->co_flags & suspending) != 0;
     cell->next = monitoring->cells;
@@ -87,6 +92,17 @@ ctpy_cell *ctpy_cell_make(ctpy_monitoring *monitoring, PyObject *code, PyObject 
     monitoring->cells = cell;
     monitoring->seen++;
     return cell;
+}
+
+void ctpy_cells_open(ctpy_monitoring *monitoring) {
+    monitoring->extra = PyUnstable_Eval_RequestCodeExtraIndex(free_extra);
+    if (monitoring->extra != 0) return;
+    PyCodeObject *code = PyCode_NewEmpty("<codetimer>", "extras", 1);
+    const ctpy_cell *cell = code != NULL ? ctpy_cell_make(monitoring, (PyObject *)code, NULL) : NULL;
+    const struct ctpy_extras *extras = cell != NULL ? code->co_extra : NULL;
+    monitoring->extra_is_first = extras != NULL && extras->count > 0 && extras->cells[0] == cell;
+    Py_XDECREF(code);
+    PyErr_Clear();
 }
 
 /* ---- members ---- */
@@ -131,20 +147,11 @@ static PyObject *name_code(PyObject *module, PyObject *code, PyObject **member) 
     return bytes;
 }
 
-static void note_own(ctpy_monitoring *monitoring, PyObject *module, PyObject *code) {
-    PyObject *member, *bytes = name_code(module, code, &member);
-    if (bytes != NULL && is_selected(monitoring, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes)))
-        monitoring->skipped_own = 1;
-    Py_XDECREF(bytes);
-    Py_XDECREF(member);
-}
-
 ctpy_cell *ctpy_cell_discover(ctpy_monitoring *monitoring, PyObject *code, int *never) {
     *never = !is_function((PyCodeObject *)code) || is_shared(code);
     if (*never) return NULL;
     PyObject *module = Py_XNewRef(find_module());
     *never = is_own(module);
-    if (*never) note_own(monitoring, module, code);
     ctpy_cell *cell = *never ? NULL : ctpy_cell_make(monitoring, code, module);
     Py_XDECREF(module);
     return cell;
@@ -172,7 +179,7 @@ static int may_come_back(const ctpy_cell *cell, const char *member, size_t lengt
 
 void ctpy_cell_select(ctpy_cell *cell, int reopen) {
     if (cell->spared) return;
-    hold(cell);
+    ctpy_cell_hold(cell);
     PyObject *member, *bytes = name_code(cell->module, cell->code, &member);
     if (bytes != NULL && cell->code != NULL) {
         const char *text = PyBytes_AS_STRING(bytes);
@@ -183,7 +190,7 @@ void ctpy_cell_select(ctpy_cell *cell, int reopen) {
     }
     Py_XDECREF(bytes);
     Py_XDECREF(member);
-    release(cell);
+    ctpy_cell_release(cell);
 }
 
 int ctpy_cell_wanted(const ctpy_cell *cell) {
@@ -193,9 +200,9 @@ int ctpy_cell_wanted(const ctpy_cell *cell) {
 void ctpy_cell_tell(ctpy_cell *cell) {
     if (!cell->untold) return;
     cell->untold = 0;
-    hold(cell);
+    ctpy_cell_hold(cell);
     ctpy_tell_counter(cell->monitoring->state, cell->status, cell->counter);
-    release(cell);
+    ctpy_cell_release(cell);
 }
 
 PyObject *ctpy_cells_list(const ctpy_monitoring *monitoring) {

@@ -276,7 +276,7 @@ PyType_Spec ctpy_counters_spec = {
 };
 
 int ctpy_counters_add(PyObject *module, ctpy_state *state) {
-    PyObject *abc = PyImport_ImportModule("collections.abc");
+    PyObject *abc = PyImport_ImportModule("_collections_abc");
     PyObject *mapping = abc != NULL ? PyObject_GetAttrString(abc, "Mapping") : NULL;
     PyObject *registered =
         mapping != NULL ? PyObject_CallMethod(mapping, "register", "O", (PyObject *)state->counters_type) : NULL;

@@ -52,9 +52,21 @@ static PyObject *name_of_spec(PyObject *module) {
     return cut(name, 0, length);
 }
 
+/* Where a script is: its __file__, which the interpreter takes away as soon as the script has ended, or what its loader
+ * knows; atexit functions and threads still run then. */
+static PyObject *find_file(PyObject *module) {
+    PyObject *file = get_text(module, "__file__");
+    if (file != NULL || PyErr_Occurred()) return file;
+    PyObject *loader = PyObject_GetAttrString(module, "__loader__");
+    if (loader == NULL) (void)ctpy_forgive();
+    file = loader != NULL ? get_text(loader, "path") : NULL;
+    Py_XDECREF(loader);
+    return file;
+}
+
 /* What is between the last separator and the last dot; a dot in front is part of the name. */
 static PyObject *stem_of_file(PyObject *module) {
-    PyObject *file = get_text(module, "__file__");
+    PyObject *file = find_file(module);
     if (file == NULL) return NULL;
     Py_ssize_t start = 0, length = PyUnicode_GET_LENGTH(file), end = length;
     for (Py_ssize_t i = 0; i < length; i++) {

@@ -162,6 +162,25 @@ PyObject *ctpy_provide(PyObject *module, PyObject *text) {
     return PyBool_FromLong(status == CT_OK);
 }
 
+/* ---- after a fork ---- */
+
+/* What is added while Python code runs in a pending call can be forgotten, so it is asked for again after that. */
+static int call_pending(void *fn) {
+    PyObject *done = PyObject_CallNoArgs((PyObject *)fn);
+    if (done == NULL) PyErr_WriteUnraisable((PyObject *)fn);
+    if (done == Py_False && Py_AddPendingCall(call_pending, Py_NewRef((PyObject *)fn)) < 0) Py_DECREF((PyObject *)fn);
+    Py_XDECREF(done);
+    Py_DECREF((PyObject *)fn);
+    return 0;
+}
+
+PyObject *ctpy_soon(PyObject *module, PyObject *fn) {
+    (void)module;
+    if (Py_AddPendingCall(call_pending, Py_NewRef(fn)) == 0) Py_RETURN_TRUE;
+    Py_DECREF(fn);
+    Py_RETURN_FALSE;
+}
+
 /* ---- the way to the module ---- */
 
 PyObject *ctpy_call_following(const char *function, int only_if_there, const char *format, ...) {

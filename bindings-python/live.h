@@ -92,4 +92,8 @@ PyObject *ctpy_tell_unmatched(PyObject *module, PyObject *ignored);
 PyObject *ctpy_provide(PyObject *module, PyObject *text);
 PyObject *ctpy_is_main(PyObject *module, PyObject *ignored); /* _is_main(): no subinterpreter */
 
+/* _soon(fn): calls fn() in the main thread, as soon as what it is in has come back to Python code; and again, until it
+ * does not return False. Returns whether there was room for that. */
+PyObject *ctpy_soon(PyObject *module, PyObject *fn);
+
 #endif

@@ -9,6 +9,7 @@
 #include "live.h"
 #include "measured.h"
 #include "monitoring.h"
+#include "program.h"
 #include "underway.h"
 
 PyDoc_STRVAR(time_doc,
@@ -231,11 +232,18 @@ static PyMethodDef functions[] = {
     {"_tell_unmatched", ctpy_tell_unmatched, METH_NOARGS, NULL},
     {"_provide", ctpy_provide, METH_O, NULL},
     {"_is_main", ctpy_is_main, METH_NOARGS, NULL},
+    {"_soon", ctpy_soon, METH_O, NULL},
     {"_monitoring_start", CTPY_WITH_KEYWORDS(ctpy_monitoring_start), METH_VARARGS | METH_KEYWORDS,
      monitoring_start_doc},
     {"_monitoring_update", ctpy_monitoring_update, METH_NOARGS, monitoring_update_doc},
     {"_monitoring_stop", ctpy_monitoring_stop, METH_NOARGS, monitoring_stop_doc},
     {"_monitoring_info", ctpy_monitoring_info, METH_NOARGS, monitoring_info_doc},
+    {"_run_file", ctpy_run_file, METH_O, NULL},
+    {"_run_stdin", ctpy_run_stdin, METH_NOARGS, NULL},
+    {"_run_code", ctpy_run_code, METH_VARARGS, NULL},
+    {"_run_call", ctpy_run_call, METH_VARARGS, NULL},
+    {"_and_change", ctpy_and_change, METH_VARARGS, NULL},
+    {"_untraced", ctpy_untraced, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -74,12 +74,6 @@ static void tell_all(ctpy_monitoring *monitoring, PyObject *codes) {
         ctpy_cell *cell = ctpy_cell_of(monitoring, PyList_GET_ITEM(codes, i));
         if (cell != NULL) ctpy_cell_tell(cell);
     }
-    if (!monitoring->skipped_own || monitoring->told_own) return;
-    monitoring->told_own = 1;
-    PyObject *what = PyUnicode_FromString("codetimer.*");
-    if (what != NULL) ctpy_trace(monitoring->state, CTPY_INFO, "not instrumented: %s, which does the measuring", what);
-    if (what == NULL) PyErr_Clear();
-    Py_XDECREF(what);
 }
 
 /* "anew": what is selected has changed, too. 0, or -1 with an exception. */
@@ -99,14 +93,19 @@ static int update(ctpy_monitoring *monitoring, int anew) {
 
 /* ---- beginning and ending ---- */
 
+/* An exception that is set stays set. */
 static void stop(ctpy_monitoring *monitoring) {
-    for (ctpy_cell *cell = monitoring->cells; cell != NULL; cell = cell->next) ctpy_tool_switch_off(cell);
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    (void)ctpy_tool_pause(monitoring);
+    for (ctpy_cell *cell = monitoring->cells; cell != NULL; cell = cell->next) ctpy_tool_forget(cell);
     ctpy_tool_leave(monitoring);
-    ctpy_activations_close(&monitoring->calls);
     for (ctpy_cell *cell = monitoring->cells, *next; cell != NULL; cell = next) {
         next = cell->next;
         if (!cell->spared) ctpy_cell_remove(cell);
     }
+    ctpy_activations_close(&monitoring->calls);
+    PyErr_Restore(type, value, traceback);
 }
 
 static int begin(ctpy_monitoring *monitoring, PyObject *name) {
@@ -182,6 +181,10 @@ PyObject *ctpy_monitoring_update(PyObject *module, PyObject *ignored) {
 PyObject *ctpy_monitoring_stop(PyObject *module, PyObject *ignored) {
     (void)ignored;
     ctpy_monitoring *monitoring = ctpy_get_state(module)->monitoring;
+    PyObject *codes = monitoring->tool >= 0 ? ctpy_cells_list(monitoring) : NULL;
+    if (codes != NULL) tell_all(monitoring, codes);
+    Py_XDECREF(codes);
+    PyErr_Clear();
     if (monitoring->tool >= 0) stop(monitoring);
     return Py_NewRef(Py_None);
 }
@@ -189,18 +192,19 @@ PyObject *ctpy_monitoring_stop(PyObject *module, PyObject *ignored) {
 PyObject *ctpy_monitoring_info(PyObject *module, PyObject *ignored) {
     (void)ignored;
     const ctpy_monitoring *monitoring = ctpy_get_state(module)->monitoring;
-    size_t under_way = monitoring->calls.made;
-    for (const ctpy_activation *at = monitoring->calls.unused; at != NULL; at = at->next) under_way--;
+    size_t under_way = 0;
+    for (const ctpy_cell *cell = monitoring->cells; cell != NULL; cell = cell->next)
+        under_way += cell->filed + (cell->own.frame != NULL);
     const int is_on = monitoring->tool >= 0;
     PyObject *tool = is_on ? PyLong_FromLong(monitoring->tool) : Py_NewRef(Py_None);
     if (tool == NULL) return NULL;
     PyObject *reached = ctpy_cells_members(monitoring);
     if (reached == NULL) Py_DECREF(tool);
     if (reached == NULL) return NULL;
-    return Py_BuildValue(
-        "{sNsNsOsnsnsn}", "reached", reached, "tool", tool, "members",
-        is_on && monitoring->text != NULL ? monitoring->text : Py_None, "seen",
-        (Py_ssize_t)monitoring->seen, "measured", (Py_ssize_t)monitoring->on, "under_way", (Py_ssize_t)under_way);
+    return Py_BuildValue("{sNsNsOsnsnsn}", "reached", reached, "tool", tool, "members",
+                         is_on && monitoring->text != NULL ? monitoring->text : Py_None, "seen",
+                         (Py_ssize_t)monitoring->seen, "measured", (Py_ssize_t)monitoring->on, "under_way",
+                         (Py_ssize_t)under_way);
 }
 
 /* ---- with the module ---- */
@@ -214,7 +218,7 @@ int ctpy_monitoring_open(PyObject *module, ctpy_state *state) {
     monitoring->changes = UINT64_MAX;
     monitoring->ties = ctpy_callbacks_need_ties();
     ctpy_activations_open(&monitoring->calls);
-    monitoring->extra = ctpy_cells_reserve();
+    ctpy_cells_open(monitoring);
     monitoring->type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &ctpy_callback_spec, NULL);
     return monitoring->type != NULL ? 0 : -1;
 }
@@ -230,8 +234,6 @@ int ctpy_monitoring_visit(ctpy_state *state, visitproc visit, void *arg) {
 void ctpy_monitoring_close(ctpy_state *state) {
     ctpy_monitoring *monitoring = state->monitoring;
     if (monitoring == NULL) return;
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
     if (monitoring->tool >= 0) stop(monitoring);
     while (monitoring->cells != NULL) ctpy_cell_remove(monitoring->cells);
     forget(monitoring->chosen, monitoring->chosen_count);
@@ -242,7 +244,6 @@ void ctpy_monitoring_close(ctpy_state *state) {
     Py_XDECREF(monitoring->type);
     PyMem_Free(monitoring);
     state->monitoring = NULL;
-    PyErr_Restore(type, value, traceback);
 }
 
 #else

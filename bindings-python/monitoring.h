@@ -37,32 +37,15 @@ PyObject *ctpy_monitoring_info(PyObject *module, PyObject *ignored);
 #define CTPY_APART
 #endif
 
-/* ---- what a code object is measured as ---- */
-
-typedef struct ctpy_cell {
-    struct ctpy_cell *next, *previous; /* among all of the interpreter */
-    struct ctpy_monitoring *monitoring;
-    PyObject *code;      /* borrowed: the cell hangs on it; NULL when it is gone */
-    PyObject *module;    /* str or NULL: __name__ where it was first seen to start */
-    ct_counter *counter; /* NULL: it was not selected yet, or there was no room */
-    size_t under_way;    /* its activations, which keep the cell */
-    int on;              /* its events are */
-    int suspends;        /* a generator or the like */
-    int selected;        /* by the members that are to be measured */
-    int spared;          /* measured by a stand-in */
-    int untold;          /* "status" is still to be told to the log */
-    int status;          /* of the opening of the counter */
-} ctpy_cell;
-
 /* ---- activations: the calls under way ---- */
 
 typedef struct ctpy_activation {
-    struct ctpy_activation *next; /* in its bucket, or of the unused */
-    const void *frame;            /* the interpreter's, whose address it has while it lives */
-    ctpy_cell *cell;
-    PyObject *tie; /* NULL, or what tells that the generator is gone */
+    const void *frame; /* the interpreter's, whose address it has while it lives; NULL: unused */
     ct_token token;
     ct_active active;
+    PyObject *tie; /* NULL, or what tells that the generator is gone */
+    struct ctpy_cell *cell;
+    struct ctpy_activation *next; /* in its bucket, or of the unused */
 } ctpy_activation;
 
 typedef struct ctpy_activations {
@@ -74,54 +57,48 @@ typedef struct ctpy_activations {
     ctpy_activation *none[2]; /* the buckets of an empty table */
 } ctpy_activations;
 
+/* ---- what a code object is measured as ---- */
+
+typedef struct ctpy_cell {
+    ct_counter *counter; /* NULL: it was not selected yet, or there was no room */
+    int on;              /* its events are */
+    int suspends;        /* a generator or the like */
+    ctpy_activation own; /* of one of its calls; of the others: */
+    size_t filed;        /* so many are in the table */
+    PyObject *code;      /* borrowed: the cell hangs on it; NULL when it is gone */
+    PyObject *module;    /* str or NULL: __name__ where it was first seen to start */
+    int selected;        /* by the members that are to be measured */
+    int spared;          /* measured by a stand-in */
+    int untold, status;  /* what became of the counter, and whether the log is still to be told */
+    size_t held;         /* by who runs code of the program meanwhile */
+    struct ctpy_monitoring *monitoring;
+    struct ctpy_cell *next, *previous; /* among all of the interpreter */
+} ctpy_cell;
+
+/* ---- activations.c ---- */
+
 void ctpy_activations_open(ctpy_activations *all);
 
-/* Abandons those of "cell" (NULL: all). */
-void ctpy_activations_abandon(ctpy_activations *all, const ctpy_cell *cell);
-
-/* Abandons all and gives the memory back. */
+/* Gives the memory back. All have ended. */
 void ctpy_activations_close(ctpy_activations *all);
 
-/* An unused one more; 0 without memory. */
-int ctpy_activations_grow(ctpy_activations *all);
+/* The one of that cell in that frame, but its own; NULL if there is none. */
+ctpy_activation *ctpy_activation_find(ctpy_activations *all, const ctpy_cell *cell, const void *frame);
 
-/* The call at *link will not be followed any more. */
-void ctpy_activation_abandon(ctpy_activations *all, ctpy_activation **link);
+/* A new one of that cell in that frame, in the table; NULL without memory. */
+ctpy_activation *ctpy_activation_file(ctpy_activations *all, ctpy_cell *cell, const void *frame);
 
-/* What to do with the last of a dead cell. */
-void ctpy_cell_drop(ctpy_cell *cell);
-
-/* The place that points to the activation of the frame, or to NULL. */
-static inline ctpy_activation **ctpy_activation_find(ctpy_activations *all, const void *frame) {
-    ctpy_activation **link = &all->buckets[((uint64_t)(uintptr_t)frame * 0x9e3779b97f4a7c15u) >> all->shift];
-    while (*link != NULL && (*link)->frame != frame) link = &(*link)->next;
-    return link;
-}
-
-/* Takes it out: the call has ended. */
-static inline void ctpy_activation_end(ctpy_activations *all, ctpy_activation **link) {
-    ctpy_activation *ended = *link;
-    *link = ended->next;
-    ended->next = all->unused;
-    all->unused = ended;
+/* The record is free again: its call has ended. */
+void ctpy_activation_unfile(ctpy_activations *all, ctpy_activation *ended);
+static inline void ctpy_activation_end(ctpy_activations *all, ctpy_activation *ended) {
     if (CTPY_RARELY(ended->tie != NULL)) Py_CLEAR(ended->tie);
-    if (CTPY_RARELY(--ended->cell->under_way == 0 && ended->cell->code == NULL)) ctpy_cell_drop(ended->cell);
+    if (CTPY_RARELY(ended != &ended->cell->own)) ctpy_activation_unfile(all, ended);
+    ended->frame = NULL;
 }
 
-/* A call begins in that frame: whatever began there before has ended unseen. NULL without memory. */
-static inline ctpy_activation *ctpy_activation_begin(ctpy_activations *all, const void *frame, ctpy_cell *cell) {
-    if (CTPY_RARELY(all->unused == NULL) && !ctpy_activations_grow(all)) return NULL;
-    ctpy_activation **link = ctpy_activation_find(all, frame);
-    if (CTPY_RARELY(*link != NULL)) ctpy_activation_abandon(all, link);
-    ctpy_activation *begun = all->unused;
-    all->unused = begun->next;
-    begun->next = *link;
-    begun->frame = frame;
-    begun->cell = cell;
-    *link = begun;
-    cell->under_way++;
-    return begun;
-}
+/* Nobody will see the end of the call; of all calls of a cell. */
+void ctpy_activation_abandon(ctpy_activations *all, ctpy_activation *call);
+void ctpy_activations_abandon(ctpy_activations *all, ctpy_cell *cell);
 
 /* ---- the whole ---- */
 
@@ -129,7 +106,8 @@ enum { CTPY_ON_START, CTPY_ON_RETURN, CTPY_ON_YIELD, CTPY_ON_RESUME, CTPY_ON_UNW
 
 typedef struct ctpy_monitoring {
     ctpy_state *state;
-    Py_ssize_t extra;      /* where code objects keep the cell */
+    Py_ssize_t extra;      /* where code objects keep the cell; -1: nowhere */
+    int extra_is_first;    /* and it can be read there directly */
     PyTypeObject *type;    /* of the callbacks */
     PyObject *api;         /* sys.monitoring; NULL: never started */
     PyObject *disable;     /* sys.monitoring.DISABLE */
@@ -139,26 +117,36 @@ typedef struct ctpy_monitoring {
     PyObject *text;        /* of what is selected, as it was given: str, None, or a tuple of these */
     ct_members **chosen;   /* the same parsed; NULL: as the list of the process says */
     size_t chosen_count;
-    ct_members *list;      /* that of the process; NULL: there is none */
-    uint64_t changes;      /* of that list, when it was read */
+    ct_members *list; /* that of the process; NULL: there is none */
+    uint64_t changes; /* of that list, when it was read */
     ctpy_cell *cells;
     size_t seen, on; /* cells, and those whose events are on */
-    int skipped_own, told_own;
-    int ties; /* this version does not tell of every end of a generator */
+    int ties;        /* this version does not tell of every end of a generator */
     ctpy_activations calls;
 } ctpy_monitoring;
 
 /* ---- cells.c ---- */
 
-/* The cell of a code object, or NULL; without an exception. */
+/* The cell of a code object, or NULL; without an exception.
+ *
+ * A callback learns late which object it is, after a long chain of loads in the interpreter, but early which code
+ * object it is called for. So the cell is found without the former, by a constant place, and only whether that was
+ * right hangs on it. The layout is CPython's own; ctpy_cells_open tries it out. */
+struct ctpy_extras {
+    Py_ssize_t count;
+    ctpy_cell *cells[];
+};
+
+ctpy_cell *ctpy_cell_asked_for(const ctpy_monitoring *monitoring, PyObject *code);
+
 static inline ctpy_cell *ctpy_cell_of(const ctpy_monitoring *monitoring, PyObject *code) {
-    void *cell = NULL;
-    if (CTPY_RARELY(PyUnstable_Code_GetExtra(code, monitoring->extra, &cell) < 0)) PyErr_Clear();
-    return cell;
+    if (CTPY_RARELY(!monitoring->extra_is_first)) return ctpy_cell_asked_for(monitoring, code);
+    const struct ctpy_extras *extras = ((PyCodeObject *)code)->co_extra;
+    return extras != NULL && extras->count > 0 ? extras->cells[0] : NULL;
 }
 
-/* Where code objects keep it. Called once; -1 with an exception. */
-Py_ssize_t ctpy_cells_reserve(void);
+/* Reserves the place where code objects keep it. */
+void ctpy_cells_open(ctpy_monitoring *monitoring);
 
 /* The cell of the code that starts in the current frame, made now; NULL where it is none that can be measured (*never
  * is 1) or where there is no memory. Leaves no exception. */
@@ -183,8 +171,12 @@ PyObject *ctpy_cells_members(const ctpy_monitoring *monitoring);
 /* All code objects that have a cell: a new list. */
 PyObject *ctpy_cells_list(const ctpy_monitoring *monitoring);
 
-/* Takes the cell off its code object. */
+/* Takes the cell off its code object. Calls of it that are under way are abandoned. */
 void ctpy_cell_remove(ctpy_cell *cell);
+
+/* A cell that is held stays, also when its code object goes. */
+static inline void ctpy_cell_hold(ctpy_cell *cell) { cell->held++; }
+void ctpy_cell_release(ctpy_cell *cell);
 
 /* Clears an exception that must not reach the program; Ctrl-C is raised at the next safe point. */
 void ctpy_put_away(void);
@@ -196,8 +188,8 @@ extern PyType_Spec ctpy_callback_spec;
 /* One more kind of callback: the end of a generator that nothing else tells of. */
 enum { CTPY_ON_GONE = CTPY_EVENTS };
 
-/* The callback of an event. "frame": of the generator, else NULL. */
-PyObject *ctpy_callback_new(const ctpy_monitoring *monitoring, int event, const void *frame);
+/* The callback of an event. For CTPY_ON_GONE: the code and the frame of the generator; else NULL. */
+PyObject *ctpy_callback_new(const ctpy_monitoring *monitoring, int event, PyObject *code, const void *frame);
 
 /* Whether this version of CPython closes some generators without an event. */
 int ctpy_callbacks_need_ties(void);
@@ -215,6 +207,9 @@ int ctpy_tool_resume(ctpy_monitoring *monitoring);
 /* The events of one code object. Calls under way are lost when they go off, as their ends will not be seen. */
 void ctpy_tool_switch_on(ctpy_cell *cell);
 void ctpy_tool_switch_off(ctpy_cell *cell);
+
+/* Leaves no event of ours at the code object, while events are paused for all code. */
+void ctpy_tool_forget(ctpy_cell *cell);
 
 /* Either, as it is wanted. Returns whether they are on. */
 int ctpy_tool_follow(ctpy_cell *cell);

@@ -72,6 +72,14 @@ void ctpy_tool_switch_off(ctpy_cell *cell) {
     ctpy_activations_abandon(&cell->monitoring->calls, cell);
 }
 
+/* A code object is brought up to date when its own events change, else not before it runs: a start that it had disabled
+ * would be so for the next user of our id, too. */
+void ctpy_tool_forget(ctpy_cell *cell) {
+    if (!cell->on) (void)set_local(cell->monitoring, cell->code, cell->monitoring->bits[CTPY_ON_RETURN]);
+    if (!cell->on) (void)set_local(cell->monitoring, cell->code, 0);
+    ctpy_tool_switch_off(cell);
+}
+
 int ctpy_tool_follow(ctpy_cell *cell) {
     ctpy_monitoring *monitoring = cell->monitoring;
     if (ctpy_cell_wanted(cell))
@@ -153,7 +161,7 @@ static int find_api(ctpy_monitoring *monitoring) {
 
 static int register_callbacks(const ctpy_monitoring *monitoring) {
     for (int i = 0; i < CTPY_EVENTS; i++) {
-        PyObject *callback = ctpy_callback_new(monitoring, i, NULL);
+        PyObject *callback = ctpy_callback_new(monitoring, i, NULL, NULL);
         PyObject *before = callback == NULL ? NULL
                                             : PyObject_CallMethod(monitoring->api, "register_callback", "iiO",
                                                                   monitoring->tool, monitoring->bits[i], callback);

@@ -270,6 +270,18 @@ int ctpy_underway_set_attribute(PyObject *object, PyObject *name, PyObject *valu
     return PyObject_SetAttr(((ctpy_underway *)object)->inner, name, value);
 }
 
+/* It is equal to what it stands in for, which hooks and tools may have got hold of. */
+PyObject *ctpy_underway_compare(PyObject *object, PyObject *other, int operation) {
+    if (operation != Py_EQ && operation != Py_NE) Py_RETURN_NOTIMPLEMENTED;
+    PyObject *inner = ((ctpy_underway *)object)->inner;
+    int same = object == other || inner == other;
+    if (!same && Py_IS_TYPE(other, Py_TYPE(object))) same = inner == ((ctpy_underway *)other)->inner;
+    if (!same) Py_RETURN_NOTIMPLEMENTED;
+    return PyBool_FromLong(operation == Py_EQ);
+}
+
+Py_hash_t ctpy_underway_hash(PyObject *object) { return PyObject_Hash(((ctpy_underway *)object)->inner); }
+
 PyObject *ctpy_underway_repr(PyObject *object) { return PyObject_Repr(((ctpy_underway *)object)->inner); }
 
 /* Refuses, in the words that it has for it. */

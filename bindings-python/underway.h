@@ -55,6 +55,8 @@ PyObject *ctpy_underway_throw(PyObject *call, PyObject *const *args, Py_ssize_t 
 PyObject *ctpy_underway_close(PyObject *call, PyObject *ignored);
 PyObject *ctpy_underway_reduce(PyObject *call, PyObject *const *args, Py_ssize_t count);
 PyObject *ctpy_underway_repr(PyObject *call);
+PyObject *ctpy_underway_compare(PyObject *call, PyObject *other, int operation);
+Py_hash_t ctpy_underway_hash(PyObject *call);
 PyObject *ctpy_underway_attribute(PyObject *call, PyObject *name);
 int ctpy_underway_set_attribute(PyObject *call, PyObject *name, PyObject *value);
 int ctpy_underway_visit(PyObject *call, visitproc visit, void *arg);
@@ -68,6 +70,8 @@ void ctpy_underway_free(PyObject *call);
     {Py_tp_clear, CTPY_SLOT(ctpy_underway_clear)},                   \
     {Py_tp_getattro, CTPY_SLOT(ctpy_underway_attribute)},            \
     {Py_tp_setattro, CTPY_SLOT(ctpy_underway_set_attribute)},        \
+    {Py_tp_richcompare, CTPY_SLOT(ctpy_underway_compare)},           \
+    {Py_tp_hash, CTPY_SLOT(ctpy_underway_hash)},                     \
     {Py_tp_repr, CTPY_SLOT(ctpy_underway_repr)}
 /* clang-format on */
 
@@ -96,8 +100,8 @@ extern PyType_Spec ctpy_step_spec;
 int ctpy_underway_add_types(PyObject *module, ctpy_state *state);
 
 /* What runs a call a step further: steals "inner", what its __await__, asend, athrow or aclose returned, and returns
- * that itself where there is no memory. "starts": whether it can start the call. "outcome": what it means that a step returns: CTPY_SUSPENDED, CT_RETURNED,
- * CT_CANCELLED. */
+ * that itself where there is no memory. "starts": whether it can start the call. "outcome": what it means that a step
+ * returns: CTPY_SUSPENDED, CT_RETURNED, CT_CANCELLED. */
 PyObject *ctpy_step_new(ctpy_underway *call, PyObject *inner, int starts, int outcome);
 
 #endif

@@ -39,7 +39,7 @@ def work(job, stop, truth) -> None:
         truth.append(time.perf_counter_ns() - start)
 
 
-def main(file=__file__.replace(".py", ".members")) -> None:
+def main(file) -> None:
     codetimer.configure(file=file)
     print(f"process {os.getpid()}: see it by  codetimer top  and edit {file}", flush=True)
     stop, truth = threading.Event(), {job: [] for job in (first, second, third)}
@@ -57,4 +57,4 @@ def main(file=__file__.replace(".py", ".members")) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(*sys.argv[1:] or [__file__.replace(".py", ".members")])

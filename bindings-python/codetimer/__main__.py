@@ -17,4 +17,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    main.__module__ = "codetimer.__main__"  # it is no function of the program that codetimer run runs
     sys.exit(main())

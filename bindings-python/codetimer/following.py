@@ -10,11 +10,10 @@ begin anew in a forked child.
 from __future__ import annotations
 
 import atexit
-import os
 import sys
 import threading
 
-from codetimer import _codetimer
+from codetimer import _codetimer, forking
 
 TYPE_CHECKING = False  # as typing has it, without importing it
 if TYPE_CHECKING:
@@ -201,6 +200,7 @@ class Following:
         self.provider: Provider | None = None
         self.seen = 0
         self.thread: threading.Thread | None = None
+        self.rests = threading.Event()  # set: that thread is to end, see forking.py
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._calls = Worker("codetimer callbacks", self._call_back)
@@ -223,10 +223,11 @@ class Following:
         self._wake.set()
 
     def _run(self) -> None:
+        rests = self.rests
         while True:
             self._wake.wait(PERIOD)
             self._wake.clear()
-            if self._ended:
+            if self._ended or rests.is_set():
                 return
             try:
                 self._look()
@@ -395,6 +396,5 @@ def reload() -> None:
     following.reload()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=in_child)
+forking.register(lambda: following, in_child)
 atexit.register(lambda: following.end())

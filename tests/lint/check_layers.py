@@ -13,7 +13,7 @@ STANDARD = set(
     "string threads time".split()
 )
 HOST = {
-    "bindings-python": {"Python.h", "structmember.h", "internal/pycore_interp.h"},
+    "bindings-python": {"Python.h", "structmember.h", "internal/pycore_interp.h", "signal.h"},
     "bindings-lua": {"lua.h", "lauxlib.h", "lualib.h"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)

@@ -185,6 +185,15 @@ describe("the report of codetimer-lua run", function()
         end
     end)
 
+    it("tells of a file that is missing, as the start does, and of no pattern that nobody gave", function()
+        write("p.lua", "function f() end f()")
+        local _, err, status = run "--config missing --report p.lua"
+        local started, ended = err:match "^codetimer%-lua: ([^\n]+)\n.*\ncodetimer: (file [^\n]+)\n$"
+        assert.equal("the members list stays, its file cannot be used: " .. tostring(ended), started)
+        assert.is_truthy(ended:find("missing: there is no such file$"))
+        assert.equal(0, status)
+    end)
+
     it("comes whatever ends the program, and after what the program says", function()
         for _, ending in ipairs { "", "os.exit(5)", "os.exit(5, true)", "error 'no'" } do
             write("p.lua", "function f() end f() io.stderr:write('last words\\n') " .. ending)

@@ -63,21 +63,21 @@ def loop(calls, f=None, now=now):
 # ---- variants: name -> (wrapper of the function, what is switched on during a slice) ----
 
 
-def build_floor():
-    """The extension bench_floor, below build/."""
-    source = Path(__file__).with_name("bench_floor.c")
+def build_extension(name):
+    """The extension of that name beside this file, built below build/."""
+    source = Path(__file__).with_name(name + ".c")
     folder = ROOT / "build" / "bench"
-    target = folder / ("bench_floor" + sysconfig.get_config_var("EXT_SUFFIX"))
+    target = folder / (name + sysconfig.get_config_var("EXT_SUFFIX"))
     if not target.exists() or target.stat().st_mtime < source.stat().st_mtime:
         folder.mkdir(parents=True, exist_ok=True)
         compiler = shlex.split(sysconfig.get_config_var("CC") or "cc")
         includes = [f"-I{ROOT / 'core'}", f"-I{sysconfig.get_path('include')}"]
         flags = ["-O2", "-fPIC", "-shared", "-std=c11"]
         subprocess.run([*compiler, *flags, *includes, str(source), "-o", str(target)], check=True)
-    spec = importlib.util.spec_from_file_location("bench_floor", target)
+    spec = importlib.util.spec_from_file_location(name, target)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.Floor
+    return module
 
 
 def closure(fn):
@@ -151,7 +151,7 @@ def plain(fn):
 
 
 def make_variants():
-    floor = build_floor()
+    floor = build_extension("bench_floor").Floor
     variants = {
         "bare call": (plain, NOTHING),
         "floor": (floor, NOTHING),

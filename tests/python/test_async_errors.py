@@ -156,7 +156,8 @@ def test_yield_from_a_coroutine():
     assert it.send(None) == 1
     with pytest.raises(StopIteration, match="7"):
         it.send(7)
-    with pytest.raises(TypeError), pytest.warns(RuntimeWarning, match="never awaited"):
+    refused = pytest.raises(TypeError, match="cannot 'yield from' a coroutine object in a non-coroutine generator")
+    with refused, pytest.warns(RuntimeWarning, match="never awaited"):
         next(may_not())
     left = made()
     with pytest.raises(TypeError, match="'coroutine' object is not iterable"):

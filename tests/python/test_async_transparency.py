@@ -8,6 +8,7 @@ import collections.abc
 import contextlib
 import copy
 import functools
+import gc
 import inspect
 import pickle
 import re
@@ -273,6 +274,9 @@ def test_what_differs():
         bare, made = function(), measured(function)()
         assert type(made) is not type(bare) and made.__class__ is type(bare)
         close(bare), close(made)
+    made = measured(generator)()
+    (bare,) = [one for one in gc.get_referents(made) if type(one) is types.GeneratorType]
+    assert made == bare and bare == made and hash(made) == hash(bare) and made in {bare} and made != generator()
     made = measured(coroutine)()
     assert next(made) == 1  # of a bare one: TypeError
     made.close()

@@ -5,6 +5,7 @@ it was, or if somebody else's replacement is undone."""
 
 import functools
 import gc
+import logging
 import sys
 import textwrap
 import time
@@ -242,6 +243,19 @@ def test_taken_while_instrumented(modules, shop):  # noqa: F811
     codetimer.uninstrument()
     assert kept(1) == 1 and calls() == {}
     assert other.fetch is bare
+
+
+@replaces
+def test_a_kept_property_passes(shop, caplog):
+    codetimer.instrument("shop.Order.price*")
+    kept = vars(shop.Order)["price"]
+    with caplog.at_level(logging.INFO, "codetimer"):
+        codetimer.instrumenting.follow()  # nothing has changed
+    assert "instrumented" not in caplog.text and vars(shop.Order)["price"] is kept
+    codetimer.uninstrument()
+    order = shop.Order(1)
+    kept.fset(order, 2)
+    assert kept.fget(order) == 2 and calls() == {}
 
 
 @replaces

@@ -159,6 +159,17 @@ def test_main_by_its_name(modules):  # noqa: F811
     assert done.stdout == "{'runs.f': 1}\n", done.stderr
 
 
+def test_no_import_waits(modules):  # noqa: F811
+    modules.write("waiting", "def f(): return 1\n")
+    codetimer.instrument("waiting.*")
+    thread = threading.Thread(target=importlib.import_module, args=("waiting",))
+    with codetimer.instrumenting._alone():
+        thread.start()
+        thread.join(60)
+        assert not thread.is_alive()
+    assert sys.modules["waiting"].f() == 1 and calls() == {"waiting.f": 1}
+
+
 def test_threads_that_import_while_others_instrument(modules):  # noqa: F811
     """Neither waits for the other: an import never stands in line for the lock, and no module is missed in the end."""
     names = [f"many{i}" for i in range(24)]

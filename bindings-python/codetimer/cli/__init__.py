@@ -1,21 +1,29 @@
 # SPDX-License-Identifier: MIT
-"""The command codetimer: measure statements, and watch and switch the counters of running processes from outside.
+"""The command codetimer: measure statements, run a program measured, watch and switch the counters of running processes.
 
 Each subcommand is a module of this package with add_parser(subparsers) and run(args), which returns the exit code.
 Where the command is named first, only its module is imported. What begins with something else is a statement to time,
-as with python -m timeit.
+as with python -m timeit. Importing this package imports nothing else: a program under codetimer run finds sys.modules
+as python leaves it.
 """
 
 from __future__ import annotations
 
-import argparse
-import builtins
-import importlib
-import keyword
 import os
 import sys
-from collections.abc import Sequence
-from typing import Any, NoReturn, Protocol, cast
+
+TYPE_CHECKING = False  # as typing has it, without importing it
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+    from typing import Any, Protocol
+
+    class Command(Protocol):
+        """What the module of a subcommand has."""
+
+        def add_parser(self, subparsers: Any) -> argparse.ArgumentParser: ...
+        def run(self, args: argparse.Namespace) -> int: ...
+
 
 OK = 0
 NOTHING = 1  # nothing found, or refused
@@ -30,17 +38,11 @@ EXIT_CODES = (
 LARGEST_PID = 2**31 - 1
 
 
-class Command(Protocol):
-    """What the module of a subcommand has."""
-
-    def add_parser(self, subparsers: Any) -> argparse.ArgumentParser: ...
-    def run(self, args: argparse.Namespace) -> int: ...
-
-
 # The module of each subcommand, in the order of the help.
 COMMANDS = {
     "time": "time_",
     "compare": "compare",
+    "run": "run",
     "list": "list_",
     "top": "top",
     "watch": "watch",
@@ -55,13 +57,6 @@ COMMANDS = {
 }
 
 
-class Parser(argparse.ArgumentParser):
-    """One that says what is wrong on one line."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(USAGE, f"{self.prog}: {message} (see {self.prog} --help)\n")
-
-
 class UsageError(Exception):
     """Arguments that are wrong in a way that only the subcommand can see: told on stderr, exit code 2."""
 
@@ -72,10 +67,18 @@ class Refused(Exception):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments[:1] == ["run"]:
+        from codetimer.cli.run import start
+
+        ended = start(arguments[1:])
+        if ended is not None:
+            return ended
+        arguments = ["run", "--help"]
     for stream in ("stdout", "stderr"):  # closed by whoever started us
         if getattr(sys, stream) is None:
             setattr(sys, stream, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-    code = _guarded(list(sys.argv[1:] if argv is None else argv))
+    code = _guarded(arguments)
     try:
         sys.stdout.flush()
     except OSError:
@@ -100,6 +103,8 @@ def _guarded(arguments: list[str]) -> int:
 
 def process_id(text: str) -> int:
     """The type of arguments that are a PID."""
+    import argparse
+
     number = int(text) if text.isascii() and text.isdigit() and len(text) <= 20 else 0
     if not 1 <= number <= LARGEST_PID:
         raise argparse.ArgumentTypeError(f"{text!r} is no process id: a whole number from 1 to {LARGEST_PID}")
@@ -109,30 +114,39 @@ def process_id(text: str) -> int:
 def folder(text: str) -> str:
     """The type of options that are a folder."""
     if not text:
+        import argparse
+
         raise argparse.ArgumentTypeError("the name of the folder is empty; leave --dir out for the usual one")
     return text
 
 
 def tell(message: str) -> None:
     """A line for the user that is not part of the output."""
-    print(f"codetimer: {message}", file=sys.stderr)
+    if sys.stderr is not None:
+        print(f"codetimer: {message}", file=sys.stderr)
 
 
 def load(command: str) -> Command:
     """The module of a subcommand."""
-    return cast(Command, importlib.import_module(f"codetimer.cli.{COMMANDS[command]}"))
+    from importlib import import_module
+    from typing import cast
+
+    return cast("Command", import_module(f"codetimer.cli.{COMMANDS[command]}"))
 
 
 def _run(arguments: list[str]) -> int:
+    from codetimer.cli.parser import Parser
+
     parser = Parser(
         prog="codetimer",
-        description="Measure statements; watch and switch the counters of running processes.",
+        description="Measure statements; run a program measured; watch and switch the counters of running processes.",
         epilog=EXIT_CODES,
     )
     parser.add_argument("--version", action="version", version=f"codetimer {_version()}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in dict.fromkeys(COMMANDS[command] for command in _needed(arguments)):
-        _add_parsers(subparsers, module)
+    needed = _needed(arguments)
+    for command in {COMMANDS[command]: command for command in needed}.values():
+        load(command).add_parser(subparsers)
     try:
         args = parser.parse_args(_with_command(arguments))
     except SystemExit as end:  # help, version or wrong usage, which argparse has told
@@ -149,6 +163,9 @@ def _needed(arguments: list[str]) -> list[str]:
 def _with_command(arguments: list[str]) -> list[str]:
     """The command is time where none is named. What looks like a misspelt one is refused: as a statement a name that
     nobody has bound would be an error too."""
+    import builtins
+    import keyword
+
     first = arguments[0] if arguments else "--help"
     if first in COMMANDS or first in ("-h", "--help", "--version"):
         return arguments
@@ -158,10 +175,6 @@ def _with_command(arguments: list[str]) -> list[str]:
             f"the same: codetimer time {first}"
         )
     return ["time", *arguments]
-
-
-def _add_parsers(subparsers: Any, module: str) -> None:
-    cast(Command, importlib.import_module(f"codetimer.cli.{module}")).add_parser(subparsers)
 
 
 def _version() -> str:

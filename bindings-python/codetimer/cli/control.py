@@ -16,6 +16,7 @@ from typing import Any
 import codetimer
 from codetimer import Members, View
 from codetimer.cli import NOTHING, OK, UsageError, folder, process_id, tell
+from codetimer.cli.patterns import parse
 from codetimer.cli.text import printable, symbols
 
 PATTERNS = """\
@@ -119,18 +120,6 @@ def _tell_acknowledged(view: View) -> None:
         print("the process has acknowledged")
     else:
         print("the process has not acknowledged yet: it does when it next measures; what is listed above is switched")
-
-
-def parse(text: str) -> Members:
-    """The patterns of an argument. Raises UsageError for those that a process would skip."""
-    try:
-        members = Members(text)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    for pattern in members.patterns:
-        if pattern.problem is not None:
-            raise UsageError(f"the pattern {pattern.text!r} at {pattern.position} is wrong: {pattern.problem}")
-    return members
 
 
 # ---- members ----

@@ -201,8 +201,24 @@ def _text(members: str | None) -> str | None:
     return members if members is not None else _codetimer.configure().members
 
 
+def monitors() -> bool:
+    """Whether sys.monitoring measures Python functions."""
+    return bool(_monitors)
+
+
+def refuse(member: str, reason: str) -> None:
+    """For what tells what is unreachable."""
+    with _lock:
+        _refused[member] = reason
+
+
+def texts() -> tuple[str, ...]:
+    """The members lists whose union is wanted now."""
+    return tuple(text for text in map(_text, list(_asked)) if text is not None)
+
+
 def _wanted() -> Wanted:
-    return Wanted([text for text in map(_text, list(_asked)) if text is not None])
+    return Wanted(texts())
 
 
 def _begin_monitoring() -> bool:

@@ -24,3 +24,4 @@ standin_wrapped: Callable[[Any], Any] = _extension._standin_wrapped
 standin_note: _Note = _extension._standin_note
 standin_pass: _Pass = _extension._standin_pass
 and_then: Callable[[Any, Callable[[tuple[Any, ...], Any], object]], Any] = _extension._and_then
+untraced: Callable[[Callable[[Any], Any]], Callable[[Any], Any]] = _extension._untraced

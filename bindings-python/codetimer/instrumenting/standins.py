@@ -233,7 +233,7 @@ def put(holder: Holder, name: str, value: Any, replacement: Any, members: tuple[
     note = note_of(standins[0]) or _remember(standins[0], members, alone=replacement is standins[0])
     for other in standins[1:]:
         if note_of(other) is None:
-            _remember(other, (), alone=False)
+            _remember(other, members, alone=False)
     place = (holder, name, value, replacement)
     note.places.append(place)
     try:
@@ -260,7 +260,4 @@ def take_away(standin: Any, note: Note) -> None:
                 holder.put(name, original)
             except Exception:  # a class that has become immutable since: its calls pass
                 note.places.append((holder, name, original, replacement))
-        for function, _ in parts(replacement):
-            if is_standin(function):
-                standin_pass(function, True)
     standin_pass(standin, True)
