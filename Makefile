@@ -270,7 +270,8 @@ include tests/fuzz/fuzz.mk
 # Other tools stand beside codetimer in an environment of their own; without a package index they are left out.
 BENCH_VERSIONS = $(or $(filter 3.11 3.13,$(VERSIONS)),$(firstword $(VERSIONS)))
 bench: build $(BENCH_PROGRAMS) ## what a run's loop and a measured call cost, beside plain ones and other tools
-	@for version in $(VERSIONS); do $(B)/venv-$$version/bin/python tests/python/bench_loop.py || exit 1; done
+	@for version in $(VERSIONS); do for bench in loop memory; do \
+	    $(B)/venv-$$version/bin/python tests/python/bench_$$bench.py || exit 1; done; done
 	@. $(B)/env.sh && $(LUA) tests/lua/bench_loop.lua
 	@for program in $(BENCH_PROGRAMS); do $$program || exit 1; done
 	@for version in $(BENCH_VERSIONS); do \

@@ -146,20 +146,33 @@ static const char *why_not(void) {
 
 /* ---- the pass ---- */
 
+static int call_once(PyObject *fn, int counted) {
+    counts = counted;
+    PyObject *result = PyObject_CallNoArgs(fn);
+    Py_XDECREF(result);
+    counts = 0; /* handlers of signals are not part of the call */
+    return result != NULL && PyErr_CheckSignals() == 0 ? 0 : -1;
+}
+
+/* What a call asked for that was not completed does not count. The first is not counted where there are several: it
+ * makes what the interpreter keeps for the others (frames, caches). */
 static int call_counted(PyObject *fn, uint64_t calls, uint64_t *made) {
-    for (*made = 0; *made < calls; ++*made) {
-        counts = 1;
-        PyObject *result = PyObject_CallNoArgs(fn);
-        Py_XDECREF(result);
-        counts = 0; /* handlers of signals are not part of the call */
-        if (result == NULL || PyErr_CheckSignals() < 0) return -1;
+    *made = 0;
+    if (calls > 1 && call_once(fn, 0) < 0) return -1;
+    for (; *made < calls; ++*made) {
+        const ct_memory before = pass.counted;
+        const int64_t peak_before = pass.peak;
+        if (call_once(fn, 1) == 0) continue;
+        pass.counted = before;
+        pass.peak = peak_before;
+        return -1;
     }
     return 0;
 }
 
 int ctpy_count_allocations(PyObject *fn, uint64_t calls, ct_memory *counted) {
     uint64_t made;
-    *counted = (ct_memory){.reason = why_not()};
+    *counted = (ct_memory){.reason = calls == 0 ? "there was no call" : why_not()};
     if (counted->reason != NULL) return 0;
     pass.counted = *counted;
     pass.in_use = pass.peak = 0;
@@ -174,9 +187,4 @@ int ctpy_count_allocations(PyObject *fn, uint64_t calls, ct_memory *counted) {
     counted->peak_bytes = (uint64_t)pass.peak;
     if (made == 0) counted->reason = "the first call of the memory pass did not return";
     return status;
-}
-
-uint64_t ctpy_allocation_calls(double per_call_ns) {
-    const double fits = per_call_ns > 0 ? 50e6 / per_call_ns : 100;
-    return fits < 1 ? 1 : fits > 100 ? 100 : (uint64_t)fits;
 }

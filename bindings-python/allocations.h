@@ -13,7 +13,4 @@
  * were completed. */
 int ctpy_count_allocations(PyObject *fn, uint64_t calls, ct_memory *counted);
 
-/* How many calls to count of a body that takes "per_call_ns": 1 to 100, for 50 ms at the most. */
-uint64_t ctpy_allocation_calls(double per_call_ns);
-
 #endif

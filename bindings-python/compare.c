@@ -197,7 +197,7 @@ static void count_memory(const request *request, ct_comparison *comparison, ctpy
     for (size_t i = 0; request->memory && i < request->count; i++) {
         ct_result *result = (ct_result *)(uintptr_t)comparison->results[i];
         ct_memory memory = {.reason = "the comparison did not come to its end"};
-        const uint64_t calls = ctpy_allocation_calls(result->per_call_known ? result->per_call_ns : 0);
+        const uint64_t calls = ct_result_memory_calls(result);
         if (raised->type == NULL && ctpy_count_allocations(request->candidates[i].fn, calls, &memory) < 0)
             ctpy_pending_add(raised);
         (void)ct_result_set_memory(result, &memory);

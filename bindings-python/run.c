@@ -71,11 +71,8 @@ static int end_run(timed_run *timed, const char *interrupted, ct_result **result
 static void count_memory(const timed_run *timed, ct_result *result, ctpy_pending *raised) {
     ct_memory memory = {.reason = "the run did not come to its end"};
     if (!timed->call->memory) return;
-    if (raised->type == NULL) {
-        const double per_call_ns = result->per_call_known ? result->per_call_ns : 0;
-        const uint64_t calls = result->calls > 0 ? ctpy_allocation_calls(per_call_ns) : 0;
-        if (ctpy_count_allocations(timed->body.fn, calls, &memory) < 0) ctpy_pending_add(raised);
-    }
+    if (raised->type == NULL && ctpy_count_allocations(timed->body.fn, ct_result_memory_calls(result), &memory) < 0)
+        ctpy_pending_add(raised);
     (void)ct_result_set_memory(result, &memory);
 }
 
