@@ -6,10 +6,10 @@
  * It adds no header to the blocks, so it may come and go at any time. When the coroutine has yielded, others run, and
  * what they ask for is not counted: the hook looks at its status. So is what our own sentinels ask for.
  *
- * The first call is not counted where there are several: it brings Lua's own stack to its size, and shows how much a
- * call allocates. While the others are counted the collector is stopped, so that nothing of what it does is counted as
- * theirs; but not where that might take too much memory, nor in a coroutine, which may never come back. The peak is
- * that of a single call.
+ * The first call is not counted where there are several: it shows how much a call allocates. While the others are
+ * counted the collector is stopped, so that nothing of what it does is counted as theirs; but not where that might take
+ * too much memory, nor in a coroutine, which may never come back. One more call is then not counted: it makes anew what
+ * the collector has taken (parts of Lua's own stack, short strings). The peak is that of a single call.
  *
  * Invariant: the hook is in place exactly while a pass runs, unless somebody has put another one above it that stays.
  * Ours is then only passed through, and taken out at the next run that finds it on top. It is no Lua object, since it
@@ -54,13 +54,14 @@ typedef struct hook_owner {
 } hook_owner;
 
 typedef struct memory_pass {
-    hook *hook;   /* NULL: it has ended */
-    int counting; /* the calls; the first one is not counted */
-    int stopped;  /* the collector, by us */
+    hook *hook;    /* NULL: it has ended */
+    int uncounted; /* calls that are not counted come first */
+    int stopped;   /* the collector, by us */
     uint64_t calls, made;
     requests before; /* the call under way: if it fails it does not count */
 } memory_pass;
 
+enum { UNCOUNTED = 2 };
 enum { PASS_RESULT = 1, PASS_RUNNER, PASS_VALUES = PASS_RUNNER }; /* user values */
 enum { FN = 1, RESULT, PASS };                                    /* the stack of the pass */
 
@@ -178,25 +179,24 @@ static void begin_call(lua_State *L, memory_pass *pass) {
     h->runner = L;
 }
 
-/* After the first call. */
-static void begin_counting(lua_State *L, memory_pass *pass) {
+/* Stops the collector, if all calls together can do without. */
+static void stop_collector(lua_State *L, memory_pass *pass) {
     const uint64_t bytes = pass->hook->seen.allocated_bytes;
-    pass->counting = 1;
-    if (!lua_isyieldable(L) && bytes <= uncollected_bytes) {
-        const uint64_t fit = bytes > 0 ? uncollected_bytes / bytes : pass->calls;
-        if (pass->calls > fit) pass->calls = fit;
-        pass->stopped = lua_gc(L, LUA_GCISRUNNING, 0) == 1;
-        if (pass->stopped) lua_gc(L, LUA_GCSTOP, 0);
-    }
-    pass->hook->seen = (requests){0};
+    if (lua_isyieldable(L) || bytes > uncollected_bytes) return;
+    if (bytes > 0 && pass->calls > uncollected_bytes / bytes) pass->calls = uncollected_bytes / bytes;
+    pass->stopped = lua_gc(L, LUA_GCISRUNNING, 0) == 1;
+    if (pass->stopped) lua_gc(L, LUA_GCSTOP, 0);
 }
 
 static void end_call(lua_State *L, memory_pass *pass) {
     pass->hook->runner = NULL;
-    if (pass->counting)
+    if (pass->uncounted == 0) {
         pass->made++;
-    else
-        begin_counting(L, pass);
+        return;
+    }
+    if (pass->uncounted-- == UNCOUNTED) stop_collector(L, pass);
+    if (!pass->stopped) pass->uncounted = 0;
+    pass->hook->seen = (requests){0};
 }
 
 static void tell_result(lua_State *L, int index, const memory_pass *pass) {
@@ -254,7 +254,7 @@ static const char *prepare(hook_owner *owner) {
 
 static memory_pass *new_pass(lua_State *L, uint64_t calls) {
     memory_pass *pass = lua_newuserdatauv(L, sizeof *pass, PASS_VALUES);
-    *pass = (memory_pass){.calls = calls, .counting = calls == 1};
+    *pass = (memory_pass){.calls = calls, .uncounted = calls > 1 ? UNCOUNTED : 0};
     luaL_setmetatable(L, PASS_TYPE);
     lua_pushvalue(L, RESULT);
     lua_setiuservalue(L, PASS, PASS_RESULT);

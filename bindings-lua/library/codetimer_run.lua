@@ -101,7 +101,7 @@ function Result:to_json() end
 ---@field file? file*|codetimer.Writer|false where the report goes: default io.stdout, false prints nothing
 ---@field budget? number seconds that an automatic run may use all in all: above 0, up to 1e9; default 0.2
 ---@field gc_time? boolean what the collector took: Lua does not tell, and a note says so
----@field memory? boolean count allocations, in a pass of its own after the run: up to 100 more calls, in some 50 ms
+---@field memory? boolean count allocations, in a pass of its own after the run: some 100 more calls, in 50 ms
 ---@field verbose? boolean print the spread, outliers, usage, overheads and net cost as well
 
 ---Calls fn exactly n times, without arguments, prints a report, and returns the result. There is no hidden warm-up; a

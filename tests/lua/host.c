@@ -3,7 +3,7 @@
  * host.c: a host program for tests: host SCRIPT runs a Lua script in a state of its own. The script finds
  *
  *     allocations()     how many blocks the state's allocator has handed out so far
- *     counts()          blocks handed out, resized and taken back so far, and bytes of the new ones and by which others grew
+ *     counts()          blocks handed out, resized and taken back so far, and bytes of the new and by which others grew
  *     allocator()       which allocator is in place now, as a string
  *     cover()           puts a hook of the host above it, which passes everything on; uncover() takes that out again
  *     fail_after(k)     k more blocks, then none is handed out until fail_after(nil)
