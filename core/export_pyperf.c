@@ -3,7 +3,9 @@
  * export_pyperf.c: a benchmark suite of pyperf's format 1.0, for its show, compare_to and hist.
  *
  * A result is a benchmark of one run, whose values are the seconds per call of the batches. pyperf accepts no value of
- * 0, no empty name, no two benchmarks of one name, no empty text; a result without a value is left out.
+ * 0, no empty name, no two benchmarks of one name, no empty text; a result without a value is left out. Its compare_to
+ * tests only as many values against as many. Hence the batches are put together, neighbours with neighbours, into as
+ * many values as pyperf's own files have; where there are fewer batches, each is a value.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +29,20 @@ static void put_count(ct__json *json, const char *key, uint64_t count) {
     ct__json_count(json, count);
 }
 
-static double value_of(const ct_result *result, size_t batch) {
-    return (double)result->batches_ns[batch] / (double)result->batches_calls[batch] / 1e9;
+enum { VALUES_MAX = 60 }; /* 20 processes with 3 each */
+
+static size_t count_values(const ct_result *result) {
+    return result->batches < VALUES_MAX ? result->batches : VALUES_MAX;
+}
+
+static double value_of(const ct_result *result, size_t at) {
+    size_t values = count_values(result);
+    double ns = 0, calls = 0;
+    for (size_t i = at * result->batches / values; i < (at + 1) * result->batches / values; i++) {
+        ns += (double)result->batches_ns[i];
+        calls += (double)result->batches_calls[i];
+    }
+    return ns / calls / 1e9;
 }
 
 static int has_value(const ct_result *result) {
@@ -124,22 +138,23 @@ static void put_metadata(ct__json *json, const ct__export *what, size_t at) {
 
 /* ---- runs ---- */
 
-/* One, as of one process; loops: of an average batch. */
+/* One, as of one process; loops: of an average value. */
 static void put_run(ct__json *json, const ct__export *what, const ct_result *result) {
     uint64_t calls = 0;
+    const size_t values = count_values(result);
     for (size_t i = 0; i < result->batches; i++) calls += result->batches_calls[i];
     ct__json_open(json, "{");
     ct__json_key(json, "metadata");
     ct__json_open(json, "{");
-    put_count(json, "loops", calls / result->batches > 0 ? calls / result->batches : 1);
+    put_count(json, "loops", calls / values > 0 ? calls / values : 1);
     ct__json_key(json, "duration");
     ct__json_number(json, (double)result->elapsed_ns / 1e9);
     put_date(json, what->options->date);
     ct__json_close(json, "}");
     ct__json_key(json, "values");
     ct__json_open(json, "[");
-    for (size_t i = 0; i < result->batches; i++)
-        if (result->batches_ns[i] > 0) ct__json_number(json, value_of(result, i));
+    for (size_t i = 0; i < values; i++)
+        if (value_of(result, i) > 0) ct__json_number(json, value_of(result, i));
     ct__json_close(json, "]");
     ct__json_close(json, "}");
 }

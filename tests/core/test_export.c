@@ -170,6 +170,24 @@ static void test_pyperf(void **unused) {
     assert_null(strstr(text, "date"));
 }
 
+/* compare_to tests as many values against as many: of 60 batches and more there are 60 values, each of neighbours. */
+static void test_pyperf_values(void **unused) {
+    (void)unused;
+    uint64_t ns[150], calls[150];
+    ct_result a = full();
+    a.batches_ns = ns, a.batches_calls = calls;
+    for (size_t i = 0; i < 150; i++) ns[i] = i == 0 ? 0 : 1000, calls[i] = 2;
+    for (size_t batches = 59; batches <= 150; batches += 91) {
+        a.batches = batches;
+        export_one(a, CT_EXPORT_PYPERF);
+        size_t values = 1;
+        for (const char *at = strstr(text, "\"values\": ["); (at = strchr(at, ',')) != NULL; at++) values++;
+        assert_int_equal(values, batches == 59 ? 58 : 60); /* a value of 0 is left out */
+        assert_non_null(strstr(text, batches == 59 ? "\"loops\": 2," : "\"loops\": 5,"));
+        assert_non_null(strstr(text, batches == 59 ? "\"values\": [5e-7," : "\"values\": [2.5e-7, 5e-7,"));
+    }
+}
+
 /* Dates that pyperf cannot read are left out, whatever they are. */
 static void test_dates(void **unused) {
     (void)unused;
@@ -223,9 +241,9 @@ static void test_comparison(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_formats),    cmocka_unit_test(test_json),   cmocka_unit_test(test_csv),
-        cmocka_unit_test(test_markdown),   cmocka_unit_test(test_pyperf), cmocka_unit_test(test_dates),
-        cmocka_unit_test(test_comparison),
+        cmocka_unit_test(test_formats),       cmocka_unit_test(test_json),       cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_markdown),      cmocka_unit_test(test_pyperf),     cmocka_unit_test(test_dates),
+        cmocka_unit_test(test_pyperf_values), cmocka_unit_test(test_comparison),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
