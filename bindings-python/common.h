@@ -161,6 +161,9 @@ int ctpy_print(const ct_result *result, PyObject *file, int verbose);
 typedef size_t (*ctpy_put)(const void *what, const void *options, char *buffer, size_t size);
 PyObject *ctpy_put_text(ctpy_put put, const void *what, const void *options);
 
+/* The same with the options of a file, which names this Python. */
+PyObject *ctpy_json(ctpy_put put, const void *what);
+
 /* Whether report() and time() can write to "file"; sets TypeError and returns -1 if not. */
 int ctpy_check_file(PyObject *file);
 

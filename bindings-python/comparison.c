@@ -285,13 +285,13 @@ static PyObject *make_dict(PyObject *self, PyObject *ignored) {
     return dict;
 }
 
+static size_t put_json(const void *comparison, const void *options, char *buffer, size_t size) {
+    return ct_export_comparison(comparison, CT_EXPORT_JSON, options, buffer, size);
+}
+
 static PyObject *make_json(PyObject *self, PyObject *ignored) {
-    PyObject *json = PyImport_ImportModule("json");
-    PyObject *dict = json != NULL ? make_dict(self, ignored) : NULL;
-    PyObject *text = dict != NULL ? PyObject_CallMethod(json, "dumps", "O", dict) : NULL;
-    Py_XDECREF(dict);
-    Py_XDECREF(json);
-    return text;
+    (void)ignored;
+    return ctpy_json(put_json, ctpy_comparison_get(self));
 }
 
 static size_t put_table(const void *comparison, const void *options, char *buffer, size_t size) {
@@ -326,7 +326,8 @@ PyDoc_STRVAR(different_doc, "different($self, /, a, b=None)\n--\n\n"
                             "from itself.");
 PyDoc_STRVAR(verdict_of_doc, "verdict_of($self, /, a, b=None)\n--\n\nOne sentence on a, compared with b (str).");
 PyDoc_STRVAR(to_dict_doc, "to_dict($self, /)\n--\n\nAll attributes as a dict of what JSON knows.");
-PyDoc_STRVAR(to_json_doc, "to_json($self, /)\n--\n\nAll attributes as JSON text (ASCII, one line).");
+PyDoc_STRVAR(to_json_doc, "to_json($self, /)\n--\n\n"
+                          "All that is known as JSON text, the same as in a file of results (see the README).");
 
 static PyMethodDef methods[] = {
     {"ratio", CTPY_WITH_KEYWORDS(get_ratio), METH_VARARGS | METH_KEYWORDS, ratio_doc},

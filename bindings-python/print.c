@@ -25,6 +25,15 @@ PyObject *ctpy_put_text(ctpy_put put, const void *what, const void *options) {
     return text;
 }
 
+PyObject *ctpy_json(ctpy_put put, const void *what) {
+    char host[64];
+    const char *version = Py_GetVersion(); /* "3.12.1 (main, ..." */
+    const size_t length = strcspn(version, " ");
+    (void)PyOS_snprintf(host, sizeof host, "Python %.*s", (int)(length < 40 ? length : 40), version);
+    const ct_export_options options = {.size = sizeof options, .host = host};
+    return ctpy_put_text(put, what, &options);
+}
+
 static size_t put_result(const void *result, const void *options, char *buffer, size_t size) {
     return ct_report_format(result, options, buffer, size);
 }

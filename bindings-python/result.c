@@ -274,13 +274,14 @@ static PyObject *make_dict(PyObject *self, PyObject *ignored) {
     return dict;
 }
 
+static size_t put_json(const void *what, const void *options, char *buffer, size_t size) {
+    const ct_result *result = what;
+    return ct_export_results(&result, 1, CT_EXPORT_JSON, options, buffer, size);
+}
+
 static PyObject *make_json(PyObject *self, PyObject *ignored) {
-    PyObject *json = PyImport_ImportModule("json");
-    PyObject *dict = json != NULL ? make_dict(self, ignored) : NULL;
-    PyObject *text = dict != NULL ? PyObject_CallMethod(json, "dumps", "O", dict) : NULL;
-    Py_XDECREF(dict);
-    Py_XDECREF(json);
-    return text;
+    (void)ignored;
+    return know_overheads(self) == 0 ? ctpy_json(put_json, ctpy_result_get(self)) : NULL;
 }
 
 static PyObject *make_str(PyObject *self) { return ctpy_format(ctpy_result_get(self), NULL); }
@@ -295,7 +296,8 @@ PyDoc_STRVAR(result_doc, "What a run measured. Made by time; read-only; times ar
 PyDoc_STRVAR(to_dict_doc,
              "to_dict($self, /)\n--\n\n"
              "All attributes as a dict of what JSON knows (sequences are lists, named tuples dicts).");
-PyDoc_STRVAR(to_json_doc, "to_json($self, /)\n--\n\nAll attributes as JSON text (ASCII, one line).");
+PyDoc_STRVAR(to_json_doc, "to_json($self, /)\n--\n\n"
+                          "All that is known as JSON text, the same as in a file of results (see the README).");
 
 static PyMethodDef methods[] = {
     {"to_dict", make_dict, METH_NOARGS, to_dict_doc},

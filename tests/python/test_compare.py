@@ -88,7 +88,11 @@ def test_all_its_forms(comparison):
     assert values["results"]["a"] == comparison.results["a"].to_dict()
     assert values["ratios"]["slow"]["ratio"] == comparison.ratio("slow")
     assert json.loads(json.dumps(values)) == values
-    assert json.loads(comparison.to_json())
+    document = json.loads(comparison.to_json())
+    assert document["results"] == list(values["results"].values())
+    assert [ratio["ratio"] for ratio in document["comparison"]["ratios"]] == [
+        ratio["ratio"] for ratio in values["ratios"].values()
+    ]
     assert sorted(name for name in dir(comparison) if name[0] != "_") == sorted(ATTRIBUTES + METHODS)
     for name in ATTRIBUTES + METHODS:
         assert getattr(codetimer.Comparison, name).__doc__, name

@@ -5,6 +5,7 @@ import gc
 import io
 import json
 import pickle
+import platform
 import time
 import weakref
 
@@ -88,10 +89,17 @@ def test_to_dict_has_the_attributes_in_order(result, complete):
         assert list(one.to_dict()) == ATTRIBUTES
 
 
-def test_to_json_gives_the_dict_back(result):
-    text = result.to_json()
-    assert text.isascii() and "\n" not in text
-    assert json.loads(text) == result.to_dict()
+def test_to_json_gives_the_dict_back(result, complete):
+    for one in (result, complete):
+        text = one.to_json()
+        assert text.isascii() and text.find("\n") == len(text) - 1
+        document = json.loads(text)
+        name = one.name.encode("utf-8", "backslashreplace").decode()
+        memory = document["results"][0]["memory"]
+        if memory is not None:
+            assert memory.pop("kinds") == {}
+        assert document["results"] == [one.to_dict() | {"name": name}]
+        assert document["codetimer"] == 1 and document["host"] == f"Python {platform.python_version()}"
 
 
 def test_str_and_repr(result):
