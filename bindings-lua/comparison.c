@@ -190,6 +190,7 @@ PUSH(baseline, push_name(L, c, c->baseline))
 PUSH(twin, ct__lua_push_ratio(L, &c->twin))
 PUSH(rounds, lua_pushinteger(L, (lua_Integer)c->rounds))
 PUSH(rounds_tied, lua_pushinteger(L, (lua_Integer)c->rounds_tied))
+PUSH(rounds_disturbed, lua_pushinteger(L, (lua_Integer)c->rounds_disturbed))
 PUSH(budget_ns, lua_pushinteger(L, (lua_Integer)c->budget_ns))
 PUSH(elapsed_ns, lua_pushinteger(L, (lua_Integer)c->elapsed_ns))
 PUSH(interrupted, lua_pushstring(L, c->interrupted))
@@ -208,6 +209,7 @@ static const struct {
     {"verdict", push_verdict},
     {"rounds", push_rounds},
     {"rounds_tied", push_rounds_tied},
+    {"rounds_disturbed", push_rounds_disturbed},
     {"budget_ns", push_budget_ns},
     {"elapsed_ns", push_elapsed_ns},
     {"interrupted", push_interrupted},

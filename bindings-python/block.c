@@ -7,9 +7,9 @@
  * of 64 times "fn();", and the rest of a chunk from such of 16, of 4 and of one: a chunk enters it ten times more often
  * at the worst than it has to, whatever its calls are. To fn that is the frame that called it, and it must look the
  * same for all calls, as in a loop: to what goes by the caller's line and globals (a warning shows once) all these
- * functions are one place. Each run has its own, since the globals remember which warnings were shown. Their code is the same for
- * all, but not where several run in turns: the interpreter specialises each call for the function that it sees there,
- * and would begin anew at every turn.
+ * functions are one place. Each run has its own, since the globals remember which warnings were shown. Their code is
+ * the same for all, but not where several run in turns: the interpreter specialises each call for the function that it
+ * sees there, and would begin anew at every turn.
  *
  * After an exception the place in the code, which the traceback keeps, tells exactly how many calls were completed: the
  * calls are the same instructions over and over. How long they are is found out by letting a call fail at both ends.

@@ -185,7 +185,8 @@ ct_comparison *ctpy_comparison_get(PyObject *self);
 PyObject *ctpy_comparison_format(const void *comparison, const ct_report_options *options);
 
 /* A new Result that owns "result" (also on failure), unless it is part of "owner" (NULL: it is not). "is_python": its
- * calls were made as those of a Python function; -1: as those of neither kind, so that nothing is known of empty ones. */
+ * calls were made as those of a Python function; -1: as those of neither kind, so that nothing is known of empty ones.
+ */
 PyObject *ctpy_result_new(ctpy_state *state, PyObject *name, ct_result *result, int is_python, PyObject *owner);
 const ct_result *ctpy_result_get(PyObject *self);
 

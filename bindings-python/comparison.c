@@ -203,6 +203,7 @@ static PyObject *get_resolution(PyObject *self, void *closure) {
 
 GET_FIELD(rounds, PyLong_FromUnsignedLongLong)
 GET_FIELD(rounds_tied, PyLong_FromUnsignedLongLong)
+GET_FIELD(rounds_disturbed, PyLong_FromUnsignedLongLong)
 GET_FIELD(budget_ns, PyLong_FromUnsignedLongLong)
 GET_FIELD(elapsed_ns, PyLong_FromUnsignedLongLong)
 GET_FIELD(interrupted, ctpy_text)
@@ -231,6 +232,8 @@ static PyGetSetDef attributes[] = {
     {"rounds", get_rounds, NULL, "Rounds in which every candidate had its turns (int).", NULL},
     {"rounds_tied", get_rounds_tied, NULL, "Of these, left out since the clock saw nothing of some candidate (int).",
      NULL},
+    {"rounds_disturbed", get_rounds_disturbed, NULL,
+     "Of these, left out of the ratios, where enough are left, since other threads had the CPU (int).", NULL},
     {"budget_ns", get_budget_ns, NULL, "Nanoseconds that it could use all in all (int).", NULL},
     {"elapsed_ns", get_elapsed_ns, NULL, "Nanoseconds that it took (int).", NULL},
     {"interrupted", get_interrupted, NULL, "None, or what ended it early: 'interrupted' or an exception's name.", NULL},

@@ -50,6 +50,7 @@ typedef struct ct_comparison {
     ct_ratio twin;                   /* the baseline against itself, measured in the same rounds */
     uint64_t rounds;                 /* complete ones */
     uint64_t rounds_tied;            /* left out, because the clock saw nothing of some candidate */
+    uint64_t rounds_disturbed;       /* left out of ratios, where enough are left: other threads had the CPU */
     uint64_t budget_ns, elapsed_ns;  /* elapsed: of all, warm-up too */
     const char *interrupted;         /* NULL, or what ended it early */
     size_t notes_count;

@@ -7,7 +7,8 @@
  * round to round, and then all of them backwards, so each has two slots whose middle is the middle of the round. The
  * twin is one more candidate, which calls what the baseline calls.
  *
- * Invariant: a round counts only when all its slots are complete.
+ * Invariant: a round counts only when all its slots are complete. In which slots another thread had the CPU is known,
+ * since the system counts that; they say nothing of the candidate, and do not count where there are others.
  */
 #include "compare.h"
 
@@ -25,26 +26,6 @@ static const uint64_t most_calls = (uint64_t)1 << 22;
 static const double rate_kept = 0.98; /* from slot to slot */
 
 enum { ROUNDS_WANTED = 1000, STEPS_WANTED = 100, STILL_MOST = 4 };
-
-struct ct_compare {
-    ct__comparison_block *block;
-    size_t count, baseline, all; /* all: with the twin */
-    ct_run *runs[CT_CANDIDATES_MAX + 1];
-    uint64_t calls[CT_CANDIDATES_MAX + 1]; /* in a slot */
-    double rates[CT_CANDIDATES_MAX + 1];   /* calls per tick */
-    int ready[CT_CANDIDATES_MAX + 1];      /* its slot is long enough */
-    int source, started, ended, in_rounds;
-    int step_known;                            /* of the clock */
-    int warm;                                  /* the calls to warm up could be forgotten */
-    int between;                               /* the host has been told so, and may be collecting */
-    uint64_t last_slot[CT_CANDIDATES_MAX + 1]; /* ticks it took */
-    uint64_t budget_ticks, slot_ticks, began, rounds_began;
-    size_t turn, at;                     /* the candidate whose slot it is; slots of the round that are complete */
-    size_t first;                        /* the candidate that the round begins with */
-    uint64_t ticks_before, calls_before; /* of that candidate */
-    uint64_t round_ticks[CT_CANDIDATES_MAX + 1], round_calls[CT_CANDIDATES_MAX + 1];
-    uint64_t still; /* rounds in a row in which the clock saw nothing */
-};
 
 /* ---- begin ---- */
 
@@ -109,7 +90,7 @@ int ct_compare_begin(const char *const *names, size_t count, const ct_compare_op
 
 /* ---- time ---- */
 
-static uint64_t elapsed(const ct_compare *compare) {
+uint64_t ct__compare_elapsed(const ct_compare *compare) {
     uint64_t now = ct__clock_read(compare->source), measured = 0;
     for (size_t i = 0; i < compare->all; i++) measured += compare->runs[i]->warm_ticks + compare->runs[i]->ticks;
     uint64_t passed = compare->started && now > compare->began ? now - compare->began : 0;
@@ -125,7 +106,7 @@ static uint64_t ticks_of_round(const ct_compare *compare, uint64_t now) {
 
 /* Half a round too much is as far from the budget as half a round too little. */
 static int is_used_up(const ct_compare *compare) {
-    uint64_t now = elapsed(compare), half = ticks_of_round(compare, now) / 2;
+    uint64_t now = ct__compare_elapsed(compare), half = ticks_of_round(compare, now) / 2;
     if (compare->block->stored == CT__ROUNDS_MAX || compare->still >= STILL_MOST) return 1;
     return now >= compare->budget_ticks || half >= compare->budget_ticks - now;
 }
@@ -158,7 +139,7 @@ static void learn_slot(ct_compare *compare, size_t candidate, uint64_t span) {
 
 /* Every candidate is called at least once; the twin, and the rest, while there is budget. */
 static int find_unready(const ct_compare *compare, size_t *candidate) {
-    int in_budget = elapsed(compare) < compare->budget_ticks;
+    int in_budget = ct__compare_elapsed(compare) < compare->budget_ticks;
     for (size_t i = 1; i <= compare->all; i++) {
         *candidate = (compare->turn + i) % compare->all;
         int called = compare->runs[*candidate]->calls > 0 || *candidate == compare->count;
@@ -170,7 +151,7 @@ static int find_unready(const ct_compare *compare, size_t *candidate) {
 /* If so much of the budget is gone, what there is must do. Returns whether the calls so far are forgotten. */
 static int begin_rounds(ct_compare *compare) {
     compare->in_rounds = 1;
-    compare->rounds_began = elapsed(compare);
+    compare->rounds_began = ct__compare_elapsed(compare);
     compare->warm = compare->rounds_began <= compare->budget_ticks / 2;
     if (!compare->warm) return 0;
     for (size_t i = 0; i < compare->all; i++) {
@@ -194,19 +175,34 @@ static size_t whose_turn(const ct_compare *compare) {
 
 static void keep_round(ct_compare *compare) {
     ct__comparison_block *block = compare->block;
-    int tied = 0;
+    int tied = 0, disturbed = 0;
     for (size_t i = 0; i < compare->all; i++) {
         double ticks = (double)compare->round_ticks[i], calls = (double)compare->round_calls[i];
         block->logs[i][block->stored] = ticks > 0 ? (float)log(ticks / calls) : NAN;
+        block->disturbed[i][block->stored] = compare->calm[i] == 0;
         tied |= compare->round_ticks[i] == 0;
+        disturbed |= compare->calm[i] == 0;
     }
     block->comparison.rounds_tied += (uint64_t)tied;
+    block->comparison.rounds_disturbed += (uint64_t)disturbed;
     compare->still = tied ? compare->still + 1 : 0;
     block->stored++;
     compare->at = 0;
     compare->first = compare->first + 1 < compare->all ? compare->first + 1 : 0;
     memset(compare->round_ticks, 0, sizeof compare->round_ticks);
     memset(compare->round_calls, 0, sizeof compare->round_calls);
+    memset(compare->calm, 0, sizeof compare->calm);
+}
+
+/* Of two slots, one in which another thread had the CPU counts for nothing. */
+static void add_slot(ct_compare *compare, uint64_t span, uint64_t calls) {
+    size_t at = compare->turn;
+    const ct__usage *usage = &compare->runs[at]->usage;
+    int disturbed = usage->os.known && usage->os.preemptions > compare->preemptions_before;
+    if (disturbed && compare->calm[at] > 0) return;
+    if (!disturbed && compare->calm[at]++ == 0) compare->round_ticks[at] = compare->round_calls[at] = 0;
+    compare->round_ticks[at] += span;
+    compare->round_calls[at] += calls;
 }
 
 static void finish_slot(ct_compare *compare) {
@@ -221,8 +217,7 @@ static void finish_slot(ct_compare *compare) {
         return;
     }
     learn_calls(compare, compare->turn, span);
-    compare->round_ticks[compare->turn] += span;
-    compare->round_calls[compare->turn] += run->calls - compare->calls_before;
+    add_slot(compare, span, run->calls - compare->calls_before);
     if (++compare->at == 2 * compare->all) keep_round(compare);
 }
 
@@ -245,6 +240,7 @@ static void give_turn(ct_compare *compare, size_t *candidate, ct_run **run) {
     ct_run *next = compare->runs[compare->turn];
     compare->ticks_before = next->ticks;
     compare->calls_before = next->calls;
+    compare->preemptions_before = next->usage.os.preemptions;
     ct__run_turn(next, compare->calls[compare->turn]);
     *candidate = compare->turn;
     *run = next;
@@ -252,7 +248,7 @@ static void give_turn(ct_compare *compare, size_t *candidate, ct_run **run) {
 
 /* What the host did between warm-up and rounds is not on the budget. */
 static void leave_out_break(ct_compare *compare) {
-    uint64_t passed = elapsed(compare);
+    uint64_t passed = ct__compare_elapsed(compare);
     if (passed > compare->rounds_began) compare->began += passed - compare->rounds_began;
 }
 
@@ -273,7 +269,7 @@ int ct_compare_next(ct_compare *compare, size_t *candidate, ct_run **run) {
 
 double ct_compare_progress(const ct_compare *compare) {
     if (compare->ended || compare->budget_ticks == 0) return 1;
-    double part = (double)elapsed(compare) / (double)compare->budget_ticks;
+    double part = (double)ct__compare_elapsed(compare) / (double)compare->budget_ticks;
     return part < 1 ? part : 1;
 }
 
@@ -286,88 +282,4 @@ void ct_compare_note(ct_compare *compare, const char *sentence) {
     ct__text_put(&text, sentence);
     block->notes[at] = block->note_text[at];
     block->comparison.notes_count = at + 1;
-}
-
-/* ---- end ---- */
-
-/* Why there may be no ratio. */
-static void explain_rounds(const ct_compare *compare, int interrupted) {
-    ct__comparison_block *block = compare->block;
-    uint64_t tied = block->comparison.rounds_tied, seen = block->stored - tied;
-    ct__text text;
-    ct__text_start(&text, block->reason, sizeof block->reason);
-    ct__text_put_count(&text, seen);
-    ct__text_put(&text, seen == 1 ? " round with a time, " : " rounds with a time, ");
-    ct__text_put_count(&text, ct__ratio_rounds_needed(compare->count));
-    ct__text_put(&text, " are needed");
-    if (interrupted) {
-        ct__text_put(&text, ": it was interrupted");
-    } else {
-        ct__text_put(&text, tied > seen ? ": the clock saw nothing of the others" : ": give it a larger budget");
-    }
-}
-
-static void explain_all(ct_compare *compare) {
-    ct_comparison *comparison = &compare->block->comparison;
-    if (compare->in_rounds && !compare->warm)
-        ct_compare_note(compare, "no warm-up: the first calls took most of the budget, and are part of the results");
-    if (comparison->rounds_tied > 0 && comparison->rounds_tied < comparison->rounds)
-        ct_compare_note(compare, "rounds of which the clock saw nothing were left out");
-}
-
-static void conclude(ct_compare *compare, const ct_time_finish *finishes, const char *interrupted) {
-    ct__comparison_block *block = compare->block;
-    ct_comparison *comparison = &block->comparison;
-    ct__text text;
-    comparison->elapsed_ns = ct__clock_ns(compare->source, compare->started ? elapsed(compare) : 0);
-    comparison->rounds = block->stored;
-    explain_rounds(compare, interrupted != NULL);
-    explain_all(compare);
-    for (size_t i = 0; i < compare->count; i++) {
-        ct_time_finish finish = finishes != NULL ? finishes[i] : (ct_time_finish){.size = sizeof finish};
-        finish.interrupted = compare->runs[i]->calls < compare->runs[i]->stop_at ? interrupted : NULL;
-        block->results[i] = ct__run_conclude(compare->runs[i], &finish);
-        compare->runs[i]->block = NULL;
-    }
-    ct__ratio_of_rows(block, compare->count, compare->baseline, &comparison->twin);
-    for (size_t i = 0; i < compare->count; i++)
-        (void)ct_comparison_ratio(comparison, i, compare->baseline, &block->ratios[i]);
-    if (interrupted == NULL) return;
-    ct__text_start(&text, block->interrupted, sizeof block->interrupted);
-    ct__text_put(&text, interrupted);
-    comparison->interrupted = block->interrupted;
-}
-
-static int is_valid(const ct_compare *compare, const ct_time_finish *finishes) {
-    for (size_t i = 0; finishes != NULL && i < compare->count; i++)
-        if (finishes[i].size < sizeof *finishes || finishes[i].gc_generations > CT_GC_GENERATIONS_MAX ||
-            finishes[i].overheads_count > CT_OVERHEADS_MAX ||
-            (finishes[i].memory != NULL && finishes[i].memory->kinds_count > CT_MEMORY_KINDS_MAX))
-            return 0;
-    return 1;
-}
-
-int ct_compare_end(ct_compare *compare, const ct_time_finish *finishes, const char *interrupted,
-                   ct_comparison **comparison) {
-    int valid = comparison != NULL && is_valid(compare, finishes);
-    if (valid) {
-        conclude(compare, finishes, interrupted);
-        *comparison = &compare->block->comparison;
-        compare->block = NULL;
-    }
-    ct_compare_free(compare);
-    return valid ? CT_OK : CT_EINVAL;
-}
-
-void ct_compare_free(ct_compare *compare) {
-    if (compare == NULL) return;
-    for (size_t i = 0; i < compare->all; i++) ct_run_free(compare->runs[i]);
-    free(compare->block);
-    free(compare);
-}
-
-void ct_comparison_free(ct_comparison *comparison) {
-    if (comparison == NULL) return;
-    for (size_t i = 0; i < comparison->count; i++) ct_result_free((ct_result *)(uintptr_t)comparison->results[i]);
-    free(comparison);
 }

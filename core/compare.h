@@ -23,7 +23,33 @@ typedef struct ct__comparison_block {
     char note_text[CT__NOTES_MAX][CT__NOTE_SIZE];
     size_t stored;                                     /* rounds in "logs", tied ones too */
     float logs[CT_CANDIDATES_MAX + 1][CT__ROUNDS_MAX]; /* NAN: the clock saw nothing */
+    unsigned char disturbed[CT_CANDIDATES_MAX + 1][CT__ROUNDS_MAX]; /* 1: other threads had the CPU in all slots */
 } ct__comparison_block;
+
+/* A comparison under way. */
+struct ct_compare {
+    ct__comparison_block *block;
+    size_t count, baseline, all; /* all: with the twin */
+    ct_run *runs[CT_CANDIDATES_MAX + 1];
+    uint64_t calls[CT_CANDIDATES_MAX + 1]; /* in a slot */
+    double rates[CT_CANDIDATES_MAX + 1];   /* calls per tick */
+    int ready[CT_CANDIDATES_MAX + 1];      /* its slot is long enough */
+    int source, started, ended, in_rounds;
+    int step_known;                            /* of the clock */
+    int warm;                                  /* the calls to warm up could be forgotten */
+    int between;                               /* the host has been told so, and may be collecting */
+    uint64_t last_slot[CT_CANDIDATES_MAX + 1]; /* ticks it took */
+    uint64_t budget_ticks, slot_ticks, began, rounds_began;
+    size_t turn, at;                     /* the candidate whose slot it is; slots of the round that are complete */
+    size_t first;                        /* the candidate that the round begins with */
+    uint64_t ticks_before, calls_before, preemptions_before; /* of that candidate */
+    uint64_t round_ticks[CT_CANDIDATES_MAX + 1], round_calls[CT_CANDIDATES_MAX + 1];
+    int calm[CT_CANDIDATES_MAX + 1]; /* of its slots in this round: those in which it kept the CPU */
+    uint64_t still; /* rounds in a row in which the clock saw nothing */
+};
+
+/* Ticks since it began. */
+uint64_t ct__compare_elapsed(const ct_compare *compare);
 
 /* The ratio of two rows of logs (row "count" is the twin), without a verdict. Fills known, ratio, low, high,
  * confidence. */

@@ -200,6 +200,7 @@ static void put_comparison(ct__json *json, const ct_comparison *comparison) {
     put_ratio(json, &comparison->twin);
     put_count(json, "rounds", 1, comparison->rounds);
     put_count(json, "rounds_tied", 1, comparison->rounds_tied);
+    put_count(json, "rounds_disturbed", 1, comparison->rounds_disturbed);
     put_count(json, "budget_ns", 1, comparison->budget_ns);
     put_count(json, "elapsed_ns", 1, comparison->elapsed_ns);
     put_text(json, "interrupted", comparison->interrupted);

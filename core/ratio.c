@@ -28,14 +28,22 @@ size_t ct__ratio_rounds_needed(size_t count) {
     return rounds;
 }
 
-/* Rounds in which the clock saw something of both. */
-static size_t collect(const ct__comparison_block *block, size_t a, size_t b, double *differences) {
+/* Rounds in which the clock saw something of both, and if "calm" neither was disturbed. */
+static size_t collect(const ct__comparison_block *block, size_t a, size_t b, int calm, double *differences) {
     size_t count = 0;
     for (size_t i = 0; i < block->stored; i++) {
         double difference = (double)block->logs[a][i] - (double)block->logs[b][i];
+        if (calm && (block->disturbed[a][i] || block->disturbed[b][i])) continue;
         if (isfinite(difference)) differences[count++] = difference;
     }
     return count;
+}
+
+/* On a machine where hardly any round is calm, all of them have to do. */
+static size_t collect_best(const ct__comparison_block *block, size_t a, size_t b, double *differences) {
+    size_t count = collect(block, a, b, 1, differences);
+    if (count >= 2 * ct__ratio_rounds_needed(block->comparison.count)) return count;
+    return collect(block, a, b, 0, differences);
 }
 
 static void set_resolved(ct_ratio *ratio, double logarithm) {
@@ -44,7 +52,7 @@ static void set_resolved(ct_ratio *ratio, double logarithm) {
 
 void ct__ratio_of_rows(const ct__comparison_block *block, size_t a, size_t b, ct_ratio *ratio) {
     double differences[CT__ROUNDS_MAX];
-    size_t count = collect(block, a, b, differences), rank;
+    size_t count = collect_best(block, a, b, differences), rank;
     *ratio = (ct_ratio){.confidence = confidence_of_each(block->comparison.count), .in_turns = 1};
     ratio->known = ct__stats_median_rank(count, ratio->confidence, &rank);
     if (!ratio->known) {

@@ -104,6 +104,11 @@ static void put_rounds(ct__text *text, const ct_comparison *comparison, const ct
         ct__text_put_count(text, comparison->rounds_tied);
         ct__text_put(text, " the clock saw nothing");
     }
+    if (comparison->rounds_disturbed > 0) {
+        ct__text_put(text, ", in ");
+        ct__text_put_count(text, comparison->rounds_disturbed);
+        ct__text_put(text, " other threads had the CPU");
+    }
     ct__text_put(text, "\n");
     if (!twin->known) return;
     const ct_result *baseline = comparison->results[comparison->baseline];

@@ -152,6 +152,7 @@ function codetimer.last_result() end
 ---@field verdict string a sentence on each candidate but the baseline, one a line
 ---@field rounds integer rounds in which every candidate had its turns
 ---@field rounds_tied integer of these, left out since the clock saw nothing of some candidate
+---@field rounds_disturbed integer of these, left out of the ratios where enough are left: other threads had the CPU
 ---@field budget_ns integer what it could use all in all
 ---@field elapsed_ns integer what it took
 ---@field interrupted nil|"error"|"interrupted"|"stopped" what ended it early

@@ -176,6 +176,7 @@ class Comparison:
     verdict: Final[str]
     rounds: Final[int]
     rounds_tied: Final[int]
+    rounds_disturbed: Final[int]
     budget_ns: Final[int]
     elapsed_ns: Final[int]
     interrupted: Final[str | None]

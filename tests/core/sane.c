@@ -102,6 +102,7 @@ static const char *sane_ratio(const ct_ratio *ratio) {
 
 const char *sane_comparison(const ct_comparison *comparison) {
     const char *wrong = sane_ratio(&comparison->twin);
+    MUST(comparison->rounds_disturbed <= comparison->rounds);
     MUST(comparison->rounds_tied <= comparison->rounds && !comparison->twin.different);
     for (size_t i = 0; i < comparison->count && wrong == NULL; i++) {
         ct_ratio any;

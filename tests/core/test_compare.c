@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "codetimer.h"
 #include "fake_clock.h"
 #include "fake_host.h"
+#include "fake_usage.h"
 
 static const uint64_t ms = 1000000, second = 1000000000;
 static const char *const names[] = {"a", "b", "c", "d"};
@@ -218,6 +220,33 @@ static void tied_rounds(void) {
     ct_comparison_free(found);
 }
 
+static int slots_of_b, calm_every;
+
+static void lose_the_cpu(fake_body *body) {
+    (void)body;
+    if (++slots_of_b % calm_every == 0) return;
+    fake_clock.ns += 4 * ms;
+    fake_usage.preemptions++;
+}
+
+/* Most rounds have a slot in which another thread had the CPU: of two slots the other counts, and where both were
+ * disturbed the round is left out. If all are, they have to do. */
+static void disturbed_rounds(void) {
+    fake_body bodies[3] = {
+        {.call_ns = 1000}, {.call_ns = 1000, .after = lose_the_cpu}, {.call_ns = 1000}};
+    calm_every = 3;
+    ct_comparison *found = compare(2, 2 * second, 0, bodies);
+    CHECK(found->rounds_disturbed * 4 > found->rounds && found->rounds_disturbed < found->rounds);
+    CHECK(fabs(found->ratios[1].ratio - 1) < 0.001 && !found->ratios[1].different);
+    CHECK(strstr(found->notes[0], "other threads had the CPU in ") != NULL);
+    ct_comparison_free(found);
+    calm_every = INT_MAX;
+    found = compare(2, 2 * second, 0, bodies);
+    CHECK(found->rounds_disturbed == found->rounds);
+    CHECK(found->ratios[1].known && found->ratios[1].different && found->ratios[1].ratio > 4);
+    ct_comparison_free(found);
+}
+
 static void coarse(void) {
     setenv("CODETIMER_CLOCK", "monotonic", 1);
     fake_clock.grain_ns = 15625000;
@@ -314,6 +343,7 @@ int main(void) {
         IN_CHILD(errors),
         IN_CHILD(frozen),
         IN_CHILD(tied_rounds),
+        IN_CHILD(disturbed_rounds),
         IN_CHILD(coarse),
         IN_CHILD(slots_of_one_length),
         IN_CHILD(drift_cancels),

@@ -226,7 +226,8 @@ static void test_comparison(void **unused) {
               "{\"ratio\": 1.5, \"low\": 1.25, \"high\": 1.75, \"confidence\": 0.99, \"different\": true, "
               "\"resolved\": 0.01, \"in_turns\": true, \"reason\": null}], \"twin\": {\"ratio\": null, \"low\": null, "
               "\"high\": null, \"confidence\": 0.99, \"different\": null, \"resolved\": null, \"in_turns\": false, "
-              "\"reason\": \"few rounds\"}, \"rounds\": 9, \"rounds_tied\": 0, \"budget_ns\": 0, \"elapsed_ns\": 0, "
+              "\"reason\": \"few rounds\"}, \"rounds\": 9, \"rounds_tied\": 0, \"rounds_disturbed\": 0, "
+              "\"budget_ns\": 0, \"elapsed_ns\": 0, "
               "\"interrupted\": \"Error\", \"notes\": []}}"));
     ct_export_comparison(&both, CT_EXPORT_CSV, NULL, text, sizeof text);
     assert_non_null(strstr(text, ",interrupted,notes,ratio,ratio_low,ratio_high,different\r\n"));

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""How often a comparison errs, beside other tools at equal time: a difference claimed between two copies of one function
-(A/A), and one of 5 %, made by 5 % more turns of a loop, not found (A/B). A table; nothing is asserted.
+"""How often a comparison errs, beside other tools at equal time: a difference claimed between two copies of one
+function (A/A), and one of 5 %, made by 5 % more turns of a loop, not found (A/B). A table; nothing is asserted.
 
 pyperf: values of 10 ms measured in this process, and the verdict of its compare_to; its own way, with some 20 processes
 for each, takes a hundred times as long. timeit and pytest-benchmark give no verdict: claimed is what differs by more
@@ -135,7 +135,7 @@ def report_precision(tries: int = 20) -> None:
     middle = statistics.median(run.per_call_ns for run in runs)
     near = sum(abs(run.per_call_ns / middle - 1) <= 0.01 for run in runs)
     within = sum(run.interval_high_ns - run.interval_low_ns <= 0.02 * run.per_call_ns for run in runs)
-    print(f"  codetimer time    0.3 s: {near} of {tries} within 1 % of {middle:.1f} ns, interval below ± 1 % in {within}")
+    print(f"  codetimer time    0.3 s: {near} of {tries} within 1 % of {middle:.1f} ns, {within} say so themselves")
     if not importlib.util.find_spec("pyperf"):
         return
     for label, option in (("--fast", ["--fast"]), ("default", [])):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Guards: a comparison calls its candidates in turns and nothing else, finds a difference that is there and not one that
-is not, and says the same in every form; wrong arguments are refused before anything runs."""
+"""Guards: a comparison calls its candidates in turns and nothing else, finds a difference that is there, and says the
+same in every form; wrong arguments are refused before anything runs."""
 
 import collections
 import functools
@@ -15,8 +15,8 @@ import codetimer
 import pytest
 
 ATTRIBUTES = [
-    "baseline", "results", "ratios", "twin", "resolution", "verdict", "rounds", "rounds_tied", "budget_ns",
-    "elapsed_ns", "interrupted", "notes",
+    "baseline", "results", "ratios", "twin", "resolution", "verdict", "rounds", "rounds_tied",
+    "rounds_disturbed", "budget_ns", "elapsed_ns", "interrupted", "notes",
 ]  # fmt: skip
 METHODS = ["ratio", "interval", "different", "verdict_of", "to_dict", "to_json"]
 
