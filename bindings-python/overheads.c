@@ -45,10 +45,10 @@ static int prepare(const ctpy_state *state, ctpy_candidate *candidates) {
     return 0;
 }
 
-/* Up to where outliers begin (Tukey). */
+/* Up to where outliers begin (Tukey), or a tenth more: so much the place of one function can make. */
 static double find_high(const ct_result *result) {
-    const double fence = result->q3_ns + 1.5 * (result->q3_ns - result->q1_ns);
-    return fence < result->max_ns ? fence : result->max_ns;
+    const double fence = 1.5 * (result->q3_ns - result->q1_ns), tenth = 0.1 * result->q3_ns;
+    return result->q3_ns + (fence > tenth ? fence : tenth);
 }
 
 static void keep(ctpy_state *state, const ct_comparison *comparison) {

@@ -96,19 +96,15 @@ def test_ctrl_c_ends_a_budget_of_years():
 
 
 def test_an_empty_body_is_told():
-    """Where its interval is narrow enough to be compared: the machine may be busy."""
+    """Where its interval reaches down to that of an empty call: the machine may be busy."""
 
     def empty():
         pass
 
-    for _ in range(50):
-        result = codetimer.time("", fn=empty)
-        told = "indistinguishable from an empty call" in result.notes
-        assert told == (result.net_low_ns == 0 and result.interval_low_ns <= result.overheads[0].high_ns)
-        if told:
-            break
-    else:
-        pytest.fail("never in 50 runs")
+    result = codetimer.time("", fn=empty)
+    told = "indistinguishable from an empty call" in result.notes
+    assert told == (result.interval_low_ns <= result.overheads[0].high_ns)
+    assert told == (result.net_low_ns == 0)
 
 
 def test_a_body_is_no_empty_call():
@@ -215,14 +211,14 @@ def test_an_entry_that_somebody_kept_does_no_harm():
 
 def test_progress_is_told_between_chunks():
     parts = []
-    codetimer.time("", 20, lambda: time.sleep(0.02), _progress=parts.append)
-    codetimer.time("", fn=lambda: time.sleep(0.001), budget=0.3, _progress=parts.append)
-    assert len(parts) >= 3 and all(0 < part <= 1 for part in parts)
-    assert parts[0] < parts[1]
+    codetimer.time("", 20, lambda: time.sleep(0.02), _progress=lambda part, per_call_ns: parts.append(part))
+    assert len(parts) >= 3 and all(0 < part <= 1 for part in parts) and parts == sorted(parts)
+    codetimer.time("", fn=lambda: time.sleep(0.001), budget=0.3, _progress=lambda part, per_call_ns: parts.append(part))
+    assert all(0 < part <= 1 for part in parts)
 
 
 def test_a_progress_that_raises_ends_the_run():
-    def fail(part):
+    def fail(part, per_call_ns):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
