@@ -97,10 +97,22 @@ def _take(path: str, document: dict[str, Any]) -> tuple[str, dict[str, Numbers]]
     for at, result in enumerate(results):
         if not isinstance(result, dict) or not isinstance(result.get("name"), str):
             raise Refused(f"{path}: result {at + 1} has no name")
-        runs.setdefault(result["name"], []).append(tuple(_number(path, result, field) for field in NUMBERS))
+        runs.setdefault(result["name"], []).append(_numbers(path, result))
     about = [document.get(field) for field in ("host", "machine", "date")]
     taken = {name: merge(same) for name, same in runs.items()}
     return ", ".join(printable(word) for word in about if isinstance(word, str)), taken
+
+
+def _numbers(path: str, result: dict[str, Any]) -> Numbers:
+    try:
+        numbers = tuple(_number(path, result, field) for field in NUMBERS)
+    except OverflowError:
+        raise Refused(f"{path}: a number of {result['name']!r} is too large for one; was it edited?") from None
+    for at in (1, 3):
+        low, high = numbers[at : at + 2]
+        if low is not None and high is not None and low > high:
+            raise Refused(f"{path}: {NUMBERS[at]} of {result['name']!r} is above {NUMBERS[at + 1]}; was it edited?")
+    return numbers
 
 
 def _check_schema(path: str, document: dict[str, Any]) -> None:
