@@ -114,12 +114,12 @@ def test_interleaved_generators():
 
 def test_active_and_elapsed():
     """Elapsed holds what happens while it is suspended, active does not."""
-    subject = make("def waits(wait):\n    yield 1\n    yield 2\ndef wait(): sum(range(200_000))\n")
+    subject = make("def waits(wait):\n    yield 1\n    yield 2\ndef wait(): sum(range(20_000))\n")
     with monitored():
         for _ in subject.waits(subject.wait):
             subject.wait()
     waits, wait = counter("waits"), counter("wait")
-    assert waits.total_ns > wait.total_ns > 2 * waits.active_ns > 0
+    assert waits.total_ns - waits.active_ns > wait.total_ns and waits.active_ns > 0
 
 
 def test_thrown_into():
@@ -264,7 +264,7 @@ def test_greenlets_interleave():
     with monitored():
         one = greenlet.greenlet(lambda: subject.first(main.switch))
         main = greenlet.getcurrent()
-        two = greenlet.greenlet(lambda: subject.second(main.switch, lambda: sum(range(300_000))))
+        two = greenlet.greenlet(lambda: subject.second(main.switch, lambda: sum(range(20_000))))
         one.switch()
         assert under_way() == 1
         two.switch()
