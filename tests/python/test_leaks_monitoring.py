@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Guards that measuring through sys.monitoring can begin and end for ever: the process does not grow. Fails if a cell, a
-counter, a callback or the record of a call is kept. (Not under the default quarantine of AddressSanitizer.)"""
+"""Guards that measuring through sys.monitoring can begin and end for ever: the process does not grow. Fails if a cell,
+a counter, a callback or the record of a call is kept. (Not under the default quarantine of AddressSanitizer.)"""
 
 import gc
 import os
