@@ -246,10 +246,12 @@ static PyObject *on_gone(PyObject *self, PyObject *const *args, size_t count, Py
                                 ? &cell->own
                                 : ctpy_activation_find(&monitoring->calls, cell, callback->frame);
     if (call == NULL || call->tie != args[0]) return Py_NewRef(Py_None);
-    if (is_suspended(callback->frame))
+    if (is_suspended(callback->frame)) {
+        ct_active_resume(&call->token, &call->active); /* its waiting ends */
         end(monitoring, cell, call, CT_CANCELLED);
-    else
+    } else {
         ctpy_activation_abandon(&monitoring->calls, call);
+    }
     return Py_NewRef(Py_None);
 }
 

@@ -166,6 +166,18 @@ def test_abandoned():
     assert counter("careful").calls == counter("careful").cancelled == 200
 
 
+def test_abandoned_was_not_active_while_it_waited():
+    subject = make(GENERATORS)
+    with monitored():
+        for function in (subject.numbers, subject.careful):
+            generator = function()
+            next(generator)
+            subject.wait()
+            del generator
+    for name in ("numbers", "careful"):
+        assert counter(name).total_ns - counter(name).active_ns > counter("wait").min_ns
+
+
 def test_never_started_is_not_counted():
     subject = make(GENERATORS + "async def coroutine(): pass\n")
     with monitored():
