@@ -5,7 +5,6 @@ with exceptions. Fails if a call is taken for another, counted twice, or remains
 
 import asyncio
 import gc
-import sys
 import threading
 
 import codetimer
