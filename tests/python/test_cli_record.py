@@ -4,6 +4,7 @@ killed recorder loses nothing that it had flushed; a file that is something else
 
 import contextlib
 import csv
+import itertools
 import json
 import os
 import re
@@ -12,7 +13,6 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import time
 
 import pytest
 from cli_processes import Screen, Worker, check_window, command, environment, run, wait_for
@@ -100,7 +100,7 @@ def test_raw_and_computed_values(folder, file):
 def chain(rows, kind):
     """The rows of the busy counter, each of which begins where the one before ends."""
     found = [row for row in rows if (row["key"], row["kind"]) == ("shop/shop.handle", kind)]
-    for before, after in zip(found, found[1:], strict=False):
+    for before, after in itertools.pairwise(found):
         assert [after[f"first_{name}"] - before[name] for name in ("numerator", "denominator")] == [0, 0]
     return found
 

@@ -2,7 +2,6 @@
 """Guards View and configure: what is read from outside is what the program measured, switching acts at once, and the
 measured process gets no thread and no descriptor from being measured or watched."""
 
-import contextlib
 import itertools
 import json
 import os
@@ -304,53 +303,6 @@ def test_a_view_leaves_no_descriptor(running, folder):
             view.enable("*")
             codetimer.processes(folder)
     assert os.listdir("/proc/self/fd") == before
-
-
-HOLDER = """
-import fcntl, struct
-file = os.open(hear(), os.O_RDWR)
-fcntl.fcntl(file, 37, struct.pack("hhlli", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0))  # F_OFD_SETLK
-say("held")
-hear()  # as a controller that is stopped half-way
-"""
-
-
-def disable_while_it_is_held(running, folder):
-    """How others are told, and whether it was switched in the end: a controller waits for a second or two only."""
-
-    def disable():
-        with contextlib.suppress(OSError):
-            view.disable("*.f")
-
-    def refusal(use):
-        try:
-            use()
-        except RuntimeError as error:
-            return str(error)
-        return None
-
-    with codetimer.attach(running.pid, directory=folder) as view, program(HOLDER, folder) as holder:
-        holder.say(view.process.path)
-        holder.hear()
-        waiting = threading.Thread(target=disable)
-        waiting.start()
-        wait_until(lambda: refusal(view.sample) is not None or not waiting.is_alive())
-        told = [refusal(use) for use in (view.sample, lambda: view.process, view.close)]
-        holder.end()
-        waiting.join()
-        return told, not view.closed and not view.counters[F].enabled
-
-
-def test_a_controller_that_has_to_wait_lets_other_threads_run(running, folder):
-    """One try in ten is enough: on a busy machine this thread may come too late to see the other one wait."""
-    wanted = ["the view is in use by another thread: give each thread its own"] * 3, True
-    for _ in range(10):
-        with codetimer.attach(running.pid, directory=folder) as view:
-            view.enable("*.f")
-        found = disable_while_it_is_held(running, folder)
-        if found == wanted:
-            break
-    assert found == wanted
 
 
 def test_two_controllers_at_once(running, folder):
