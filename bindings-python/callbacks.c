@@ -56,20 +56,6 @@ int ctpy_callbacks_need_ties(void) {
            (Py_Version >= 0x030e0000 && Py_Version < 0x030e0300);
 }
 
-/* The weak reference to a generator that was freed, and its frame with it. */
-static PyObject *on_gone(PyObject *self, PyObject *const *args, size_t count, PyObject *keywords) {
-    (void)keywords;
-    const callback_object *callback = (callback_object *)self;
-    ctpy_monitoring *monitoring = callback->monitoring;
-    ctpy_cell *cell = callback->code != NULL ? ctpy_cell_of(monitoring, callback->code) : NULL;
-    if (cell == NULL || PyVectorcall_NARGS(count) != 1) return Py_NewRef(Py_None);
-    ctpy_activation *call = cell->own.frame == callback->frame
-                                ? &cell->own
-                                : ctpy_activation_find(&monitoring->calls, cell, callback->frame);
-    if (call != NULL && call->tie == args[0]) ctpy_activation_abandon(&monitoring->calls, call);
-    return Py_NewRef(Py_None);
-}
-
 /* A generator's record must not outlive it, or a later call might be taken for its end. */
 CTPY_APART static void tie(const ctpy_monitoring *monitoring, ctpy_activation *call) {
     PyFrameObject *frame = PyEval_GetFrame();
@@ -232,6 +218,40 @@ static PyObject *on_resume(PyObject *self, PyObject *const *args, size_t count, 
     if (is_wrong(args, count)) return refuse_call();
     ctpy_activation *call = find_suspending(self, args[0]);
     if (call != NULL) ct_active_resume(&call->token, &call->active);
+    return Py_NewRef(Py_None);
+}
+
+/* ---- generators that are gone ---- */
+
+/* Whether the generator of this frame, which is about to be freed, waits at a yield: then it ends here. If not, it was
+ * closed before, nobody knows when. */
+static int is_suspended(const void *frame) {
+#if PY_VERSION_HEX < 0x030e0000
+    return ((const PyGenObject *)((const char *)frame - offsetof(PyGenObject, gi_iframe)))->gi_frame_state < 0;
+#else
+    (void)frame;
+    return 0;
+#endif
+}
+
+/* The weak reference to a generator that is about to be freed, and its frame with it. What an exception thrown into it
+ * has it do then is no longer its call's. */
+static PyObject *on_gone(PyObject *self, PyObject *const *args, size_t count, PyObject *keywords) {
+    (void)keywords;
+    const callback_object *callback = (callback_object *)self;
+    ctpy_monitoring *monitoring = callback->monitoring;
+    ctpy_cell *cell = callback->code != NULL ? ctpy_cell_of(monitoring, callback->code) : NULL;
+    if (cell == NULL || PyVectorcall_NARGS(count) != 1) return Py_NewRef(Py_None);
+    ctpy_activation *call = cell->own.frame == callback->frame
+                                ? &cell->own
+                                : ctpy_activation_find(&monitoring->calls, cell, callback->frame);
+    if (call == NULL || call->tie != args[0]) return Py_NewRef(Py_None);
+    if (is_suspended(callback->frame)) {
+        ct_active_resume(&call->token, &call->active); /* its waiting ends */
+        end(monitoring, cell, call, CT_CANCELLED);
+    } else {
+        ctpy_activation_abandon(&monitoring->calls, call);
+    }
     return Py_NewRef(Py_None);
 }
 

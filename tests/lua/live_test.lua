@@ -110,7 +110,7 @@ describe("a view", function()
         local window = now:difference(before)
         assert.equal(100, window.calls)
         assert.equal(101, now.calls)
-        assert.truthy(inside - 100 <= window.total_ns and window.total_ns <= outside + 100,
+        assert.truthy(inside * 0.999 <= window.total_ns and window.total_ns <= outside * 1.001,
             ("%d, %d, %d"):format(inside, window.total_ns, outside))
         assert.near(window.total_ns / 100, window.average_ns, 1e-3)
         assert.truthy(window:percentile(50) >= 200000 * 0.9)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """What the tests of the command line share: measured processes, the command itself, and a terminal to run it in."""
 
+import bisect
 import contextlib
 import fcntl
+import json
 import os
 import pty
 import re
@@ -14,18 +16,20 @@ import sys
 import termios
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import codetimer
 
 LIBRARY = str(Path(codetimer.__file__).parent.parent)
-TIMEOUT_S = 30
+TIMEOUT_S = 60  # seconds; only what never comes needs them
 
-# A process with a busy counter, one that fails now and then, and one that was called once. Each line on its standard
-# input is answered with what it knows itself: calls, and the nanoseconds they took, of the first two.
+# A process with a busy counter, one whose calls all fail, and one that was called once. It answers what it is asked on
+# its standard input between two calls, so that what it knows itself (when each call of the first began and ended) and
+# what its counters say are of the same calls.
 WORKER = """
-import sys, threading, time
+import json, queue, sys, threading, time
 import codetimer
-truth = {"calls": 0, "total_ns": 0}
+calls, asked, rests = [], queue.SimpleQueue(), False
 
 @codetimer.measured(name="shop.handle", help="Handles an order.")
 def handle():
@@ -43,22 +47,42 @@ def once():
 def call():
     began = time.perf_counter_ns()
     handle()
-    truth["total_ns"] += time.perf_counter_ns() - began
-    truth["calls"] += 1
+    calls.append((began, time.perf_counter_ns()))
     try:
         fail()
     except ValueError:
         pass
 
-def answer():
+def listen():
     for line in sys.stdin:
-        print(truth["calls"], truth["total_ns"], time.perf_counter_ns(), flush=True)
+        asked.put(line.strip())
 
 once()
 call()
-threading.Thread(target=answer, daemon=True).start()
+threading.Thread(target=listen, daemon=True).start()
 print("ready", flush=True)
 while True:
+    while rests or not asked.empty():
+        what = asked.get()
+        rests = rests or what == "rest"
+        print(json.dumps(calls if what == "calls" else [len(calls), time.perf_counter_ns()]), flush=True)
+    call()
+"""
+SHORTEST_NS = 3_000_000 * 0.999  # of its first: it sleeps for at least that long; the clocks may go at different rates
+
+# The same counters with durations that are made up: what is shown of them does not depend on the machine.
+RECORDER = """
+import time
+import codetimer
+once, handle, fail = (codetimer.timer("shop." + name).counter for name in ("once", "handle", "fail"))
+once.record(1)
+def call():
+    handle.record(3_000_000)
+    fail.record(1_000_000, error=True)
+call()
+print("ready", flush=True)
+while True:
+    time.sleep(0.004)
     call()
 """
 
@@ -68,6 +92,13 @@ def environment(folder, **more):
     kept = {key: value for key, value in os.environ.items() if key not in dropped}
     kept |= {"PYTHONPATH": LIBRARY, "CODETIMER_DIR": str(folder), "PYTHONIOENCODING": "utf-8", "TERM": "xterm"}
     return kept | more
+
+
+class Truth(NamedTuple):
+    """What a worker knows at a moment between two calls."""
+
+    calls: int
+    time_ns: int
 
 
 class Worker:
@@ -84,11 +115,21 @@ class Worker:
         self.pid = self.process.pid
         assert self.process.stdout.readline() == "ready\n"
 
-    def truth(self):
-        """Calls, their nanoseconds, and when."""
-        self.process.stdin.write("?\n")
+    def _ask(self, what):
+        self.process.stdin.write(f"{what}\n")
         self.process.stdin.flush()
-        return [int(number) for number in self.process.stdout.readline().split()]
+        return json.loads(self.process.stdout.readline())
+
+    def truth(self):
+        return Truth(*self._ask("truth"))
+
+    def rest(self):
+        """The truth for ever: it lives on, and calls nothing any more."""
+        return Truth(*self._ask("rest"))
+
+    def calls(self):
+        """When each call began and ended, all of them."""
+        return [tuple(each) for each in self._ask("calls")]
 
     def __enter__(self):
         return self
@@ -110,6 +151,25 @@ def run(folder, *arguments, **options):
     )
 
 
+def check_window(calls, before, after, window_ns, counted, total_ns):
+    """What was seen in a window somewhere between two truths is what some window of that length had. The counts of such
+    windows differ by one call on a quiet machine, by more on a busy one, and what is seen always lies within them."""
+    ends = [end for _, end in calls]
+    assert 0 < window_ns <= (after.time_ns - before.time_ns) * 1.001
+    last = after.time_ns - window_ns
+    starts = {before.time_ns, last, *(end - shift for end in ends for shift in (0, window_ns))}
+    counts = [
+        bisect.bisect_right(ends, start + window_ns) - bisect.bisect_right(ends, start)
+        for start in starts
+        if before.time_ns <= start <= last
+    ]
+    assert min(counts, default=0) - 2 <= counted <= max(counts, default=len(calls)) + 2
+    durations = [end - began for began, end in calls[before.calls : after.calls]]
+    assert counted <= len(durations)
+    longest = max(sum(durations[at : at + counted]) for at in range(len(durations) - counted + 1))
+    assert counted * SHORTEST_NS <= total_ns <= longest * 1.001
+
+
 def wait_for(condition, what="it"):
     """Its first result that is true."""
     end = time.monotonic() + TIMEOUT_S
@@ -119,6 +179,9 @@ def wait_for(condition, what="it"):
             return found
         time.sleep(0.02)
     raise AssertionError(f"waited {TIMEOUT_S} s in vain for {what}")
+
+
+CLEAR = "\x1b[2J"
 
 
 class Screen:
@@ -149,6 +212,12 @@ class Screen:
     def resize(self, columns, lines):
         self.columns, self.lines = columns, lines
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def resize_and_wait(self, columns, lines):
+        """Until the program has drawn for the new size; what overflowed before that does not count."""
+        begun = len(self.raw)
+        self.resize(columns, lines)
+        wait_for(lambda: self.read() and CLEAR in self.raw[begun:], "a screen drawn anew")
 
     def modes(self):
         """Of the terminal, as the next program would find it."""
@@ -194,6 +263,7 @@ class Screen:
 
         (status,) = wait_for(reap, "its end")
         self.pid = 0
+        self.read()  # its last words
         return os.waitstatus_to_exitcode(status)
 
     def _show(self, text):
@@ -218,6 +288,7 @@ class Screen:
             self.cells[row] = {each: line[each] for each in line if each < column}
         elif what == "J":
             kept = 0 if values == "2" else row
+            self.overflowed &= values != "2"
             self.cells = {each: self.cells[each] for each in self.cells if each < kept}
         elif values in ("?25", "?1049"):
             name = "cursor" if values == "?25" else "alternate"

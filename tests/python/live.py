@@ -90,8 +90,8 @@ def command(folder, *arguments, **options):
     )
 
 
-def wait_until(true, seconds=10.0):
-    """Waits for what must come true soon."""
+def wait_until(true, seconds=60.0):
+    """Waits for what must come true soon; only what never does needs the seconds."""
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline, "it did not come true in time"

@@ -34,6 +34,11 @@ def folder(tmp_path):
     return tmp_path
 
 
+def quick_ns(calls):
+    """The time of so many calls of shop.quick: 1000 ns and 3000 ns in turns."""
+    return 2000 * calls - 1000 * (calls % 2)
+
+
 @pytest.fixture
 def running(folder):
     with program(CODE, folder) as measured:
@@ -115,7 +120,7 @@ def test_interrupted(running, folder):
     ) as watching:
         assert watching.stdout.readline().startswith("time,")
         watching.send_signal(signal.SIGINT)
-        assert watching.wait(30) == 130 and watching.stderr.read() == ""
+        assert watching.wait(60) == 130 and watching.stderr.read() == ""
 
 
 def test_interrupted_while_it_starts(folder, tmp_path):
@@ -169,7 +174,8 @@ def test_list_a_process(running, folder):
     document = json.loads(command(folder, "list", str(running.pid), "--json").stdout)
     quick, slow = document["counters"]
     assert (slow["calls"], slow["average_ns"], slow["help"], slow["enabled"]) == (1, 2_000_000, "100 % of it", True)
-    assert quick["enabled"] is False and quick["average_ns"] == 2000 and quick["p50_ns"] <= 3000
+    assert quick["enabled"] is False and quick["average_ns"] == quick_ns(quick["calls"]) / quick["calls"]
+    assert quick["p50_ns"] <= 3000
     assert document["members"] == "*;!*.quick" and document["segments"][0]["pid"] == running.pid
     run = command(folder, "list", str(2**31 - 1))
     assert run.returncode == 1 and "publishes no counters" in run.stderr
@@ -197,37 +203,44 @@ def test_names_cannot_disturb_the_terminal(folder):
 
 
 def test_watch(running, folder):
-    run = command(
-        folder, "watch", r"\shop(*.quick)\average", "shop/*/calls", "*/*/p50", "--interval", "0.2", "--count", "3"
-    )
-    rows = list(csv.reader(run.stdout.splitlines()))
+    line = ["watch", r"\shop(*.quick)\average", "shop/*/calls", "*/*/p50", "--interval", "0.2", "--count", "3"]
     pid = str(running.pid)
+    for _ in range(10):  # until the program, too, was on a CPU in each interval
+        run = command(folder, *line)
+        rows = list(csv.reader(run.stdout.splitlines()))
+        if all(row[1] != "—" for row in rows):
+            break
     assert rows[0] == [
         "time", f"{pid} shop/shop.quick/average (ns)", f"{pid} shop/shop.quick/calls", f"{pid} shop/shop.slow/calls",
         f"{pid} shop/shop.quick/p50 (ns)", f"{pid} shop/shop.slow/p50 (ns)",
     ]  # fmt: skip
     assert len(rows) == 4 and run.returncode == 0 and run.stderr == ""
-    for _, average, calls, slow_calls, median, slow_median in rows[1:]:
-        assert float(average) == pytest.approx(2000, rel=0.2) and int(calls) > 2 and slow_calls == "1"
+    for before, (_, average, calls, slow_calls, median, slow_median) in zip([None, *rows[1:]], rows[1:], strict=False):
+        assert 1000 <= float(average) <= 3000 and int(calls) > 2 and slow_calls == "1"
         assert 900 < float(median) < 3300 and slow_median == "—"
-    assert int(rows[1][2]) < int(rows[2][2]) < int(rows[3][2])
+        if before is not None:
+            grown_ns = quick_ns(int(calls)) - quick_ns(int(before[2]))
+            assert float(average) == pytest.approx(grown_ns / (int(calls) - int(before[2])), abs=0.001)
 
 
 def test_watch_json(running, folder):
-    run = command(folder, "watch", "*/*/rate", "--interval", "0.1", "--count", "2", "--json")
-    lines = [json.loads(line) for line in run.stdout.splitlines()]
+    for _ in range(10):  # until the program, too, was on a CPU in each interval
+        run = command(folder, "watch", "*/*/rate", "--interval", "0.1", "--count", "2", "--json")
+        lines = [json.loads(line) for line in run.stdout.splitlines()]
+        if all(line["values"][0]["value"] for line in lines):
+            break
     assert len(lines) == 2
     for line in lines:
         quick, slow = line["values"]
         assert quick["path"] == "shop/shop.quick/rate" and quick["pid"] == running.pid and quick["unit"] == "1/s"
-        assert quick["value"] > 10 and slow["value"] is None
+        assert quick["value"] > 0 and slow["value"] is None
 
 
 def test_watch_paces_itself(running, folder):
     start = time.monotonic()
     run = command(folder, "watch", "*/*/rate", "--interval", "0.1", "--count", "10", "--json")
     moments = [json.loads(line)["time"] for line in run.stdout.splitlines()]
-    assert len(set(moments)) == 10 and time.monotonic() - start > 0.9
+    assert len(moments) == 10 and moments == sorted(moments) and time.monotonic() - start > 0.9
 
 
 def test_watch_ends_with_what_it_watches(running, folder):
@@ -241,7 +254,7 @@ def test_watch_ends_with_what_it_watches(running, folder):
         watching.stdout.readline()
         running.popen.kill()
         running.popen.wait()
-        _, told = watching.communicate(timeout=30)
+        _, told = watching.communicate(timeout=60)
         assert watching.returncode == 0 and "have ended" in told
 
 
@@ -257,9 +270,8 @@ def test_watch_names_newcomers_in_a_new_header(running, folder):
             second.hear()
             header = next(line for line in watching.stdout if line.startswith("time,"))
             assert header == f"time,{running.pid} shop/shop.quick/calls,{second.pid} shop/shop.quick/calls\n"
-        after = [watching.stdout.readline() for _ in range(3)]
+        assert any(line.rstrip().endswith(",—") for line in watching.stdout)  # it waits for that
         watching.kill()
-    assert after[-1].rstrip().endswith(",—")
 
 
 @pytest.mark.parametrize(
@@ -295,8 +307,12 @@ def test_enable_and_disable(running, folder):
     with codetimer.attach(running.pid, directory=folder) as view:
         wait_until(lambda: view.acknowledged)
         assert view.members.endswith(";*;*.later")
-    run = command(folder, "enable", pid, "*")
-    assert "2 counters were on already" in run.stdout and "the process has acknowledged" in run.stdout
+    for _ in range(10):  # it waits for the process for a moment only, and that may not be on a CPU
+        run = command(folder, "enable", pid, "*")
+        assert "2 counters were on already" in run.stdout
+        if "the process has acknowledged" in run.stdout:
+            break
+    assert "the process has acknowledged" in run.stdout
 
 
 def test_a_process_that_does_not_listen(folder):

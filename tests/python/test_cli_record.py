@@ -4,6 +4,7 @@ killed recorder loses nothing that it had flushed; a file that is something else
 
 import contextlib
 import csv
+import itertools
 import json
 import os
 import re
@@ -12,10 +13,9 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import time
 
 import pytest
-from cli_processes import Screen, Worker, command, environment, run, wait_for
+from cli_processes import Screen, Worker, check_window, command, environment, run, wait_for
 
 KINDS = ("average", "calls", "rate", "errors", "p50", "p99", "max", "total", "in_flight")
 PATHS = [f"*/*/{kind}" for kind in KINDS]
@@ -57,6 +57,11 @@ def recording(folder, file, *arguments, **options):
         recorder.communicate()
 
 
+def intervals(result):
+    """How many it made: those that are too late, on a busy machine, are left out."""
+    return int(re.search(r" in (\d+) intervals, run \d+$", result.stdout.rstrip())[1])
+
+
 def has_values(folder, file, number):
     return file.exists() and len(values(folder, file)) >= number
 
@@ -68,24 +73,36 @@ def test_raw_and_computed_values(folder, file):
     with Worker(folder) as worker:
         before = worker.truth()
         result = run(folder, "record", *PATHS, "--to", file, "--rate", "0.25", "--duration", "1.5")
-        after = worker.truth()
-        time.sleep(0.2)
+        after, made = worker.truth(), worker.calls()
     assert result.returncode == 0, result.stderr
-    assert re.fullmatch(rf"{file}: \d+ values of 27 counters in 6 intervals, run 1\n", result.stdout)
+    assert re.fullmatch(rf"{file}: \d+ values of 27 counters in \d+ intervals, run 1\n", result.stdout)
+    assert 1 <= intervals(result) <= 6
     assert result.stderr == ""  # no terminal, no display
     rows = values(folder, file)
-    assert len(rows) == 6 * 27
+    assert len(rows) == intervals(result) * 27
     for row in rows:
         check_raw(row)
-    calls, total, time_ns = (b - a for a, b in zip(before, after, strict=True))
+    averages, rates = (chain(rows, kind) for kind in ("average", "rate"))
+    total_ns, calls = (averages[-1][name] - averages[0][f"first_{name}"] for name in ("numerator", "denominator"))
+    window_ns = rates[-1]["denominator"] - rates[0]["first_denominator"]
+    assert calls == rates[-1]["numerator"] - rates[0]["first_numerator"]
+    check_window(made, before, after, window_ns, calls, total_ns)
     summary = {(each["key"], each["kind"]): each for each in json.loads(run(folder, "show", file, "--json").stdout)}
     average, rate = (summary["shop/shop.handle", kind] for kind in ("average", "rate"))
-    assert average["samples"] == 6
+    assert average["samples"] == len([row for row in averages if row["value"] is not None])
     assert average["min"] <= average["mean"] <= average["max"]
-    assert average["mean"] == pytest.approx(total / calls, rel=0.1)
-    assert rate["mean"] == pytest.approx(calls / time_ns * 1e9, rel=0.1)
+    assert average["mean"] == pytest.approx(total_ns / calls)
+    assert rate["mean"] == pytest.approx(calls / window_ns * 1e9)
     assert summary["shop/shop.once", "average"]["samples"] == 0
     assert summary["shop/shop.once", "average"]["mean"] is None
+
+
+def chain(rows, kind):
+    """The rows of the busy counter, each of which begins where the one before ends."""
+    found = [row for row in rows if (row["key"], row["kind"]) == ("shop/shop.handle", kind)]
+    for before, after in itertools.pairwise(found):
+        assert [after[f"first_{name}"] - before[name] for name in ("numerator", "denominator")] == [0, 0]
+    return found
 
 
 def check_raw(row):
@@ -121,8 +138,8 @@ for line in sys.stdin:
         worker.process.stdin.flush()
         worker.process.stdout.readline()
 
-    def longest():
-        return max(row["value"] or 0 for row in values(folder, file) if row["kind"] == "average")
+    def most(kind):
+        return max(row["value"] or 0 for row in values(folder, file) if row["kind"] == kind)
 
     file = tmp_path / "mean.sqlite"
     with Worker(folder, code) as worker:
@@ -130,9 +147,9 @@ for line in sys.stdin:
         with recording(folder, file):
             wait_for(lambda: has_values(folder, file, len(KINDS)))
             feed(999, 1000)
-            wait_for(lambda: longest() > 0)
+            wait_for(lambda: most("calls") == 1000)
             feed(1, 1_000_000)
-            wait_for(lambda: longest() > 100_000)
+            wait_for(lambda: most("calls") == 1001)
     summaries = {each["kind"]: each for each in json.loads(run(folder, "show", file, "--json").stdout)}
     average, p50 = summaries["average"], summaries["p50"]
     assert average["mean"] == pytest.approx((999 * 1000 + 1_000_000) / 1000)
@@ -144,13 +161,13 @@ for line in sys.stdin:
 def test_tables_of_sqlite(folder, tmp_path):
     file = tmp_path / "a.sqlite"
     with Worker(folder):
-        run(folder, "record", "shop/*/average", "--to", file, "--rate", "0.1", "--duration", "0.3")
+        made = run(folder, "record", "shop/*/average", "--to", file, "--rate", "0.1", "--duration", "0.3")
     database = sqlite3.connect(file)
     assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     (run_row,) = database.execute("SELECT id, paths, rate_s, started_ns < ended_ns, clock FROM runs").fetchall()
     assert run_row[:4] == (1, '["shop/*/average"]', 0.1, 1)
     assert run_row[4]
-    assert database.execute("SELECT count(*) FROM readings").fetchone() == (9,)
+    assert database.execute("SELECT count(*) FROM readings").fetchone() == (3 * intervals(made),)
     assert database.execute("SELECT DISTINCT kind, unit FROM recorded").fetchall() == [("average", "ns")]
     database.close()
 
@@ -168,12 +185,14 @@ while True:
     file = tmp_path / "a.csv"
     with Worker(folder, code):
         wait_for(lambda: run(folder, "top", "--interval", "0.1").returncode == 0)
-        for _ in range(2):
-            run(folder, "record", "*/*/calls", "--to", file, "--rate", "0.1", "--duration", "0.2")
+        first, second = (
+            intervals(run(folder, "record", "*/*/calls", "--to", file, "--rate", "0.1", "--duration", "0.2"))
+            for _ in range(2)
+        )
     with open(file, newline="", encoding="utf-8") as text:
         rows = list(csv.DictReader(text))
-    assert [row["key"] for row in rows] == [f"{category}/{name}"] * 4
-    assert [row["run"] for row in rows] == ["1", "1", "2", "2"]
+    assert {row["key"] for row in rows} == {f"{category}/{name}"}
+    assert [row["run"] for row in rows] == ["1"] * first + ["2"] * second
     assert {row["key"] for row in values(folder, file)} == {f"{category}/{name}"}
 
 
@@ -181,12 +200,14 @@ while True:
 
 
 def test_a_second_run_is_appended(folder, file):
+    made = []
     with Worker(folder):
         for number in (1, 2):
             result = run(folder, "record", "shop/*/calls", "--to", file, "--rate", "0.1", "--duration", "0.2")
             assert result.stdout.endswith(f"run {number}\n")
-    assert [row["run"] for row in values(folder, file)] == [1] * 6 + [2] * 6
-    assert [row["run"] for row in values(folder, file, "--run", "2")] == [2] * 6
+            made.append(3 * intervals(result))
+    assert [row["run"] for row in values(folder, file)] == [1] * made[0] + [2] * made[1]
+    assert [row["run"] for row in values(folder, file, "--run", "2")] == [2] * made[1]
     assert run(folder, "show", file, "--run", "3").returncode == 1
 
 
@@ -209,14 +230,14 @@ def test_killed_it_loses_nothing_flushed(folder, file):
 def test_a_torn_last_row_of_csv_is_dropped(folder, tmp_path):
     file = tmp_path / "a.csv"
     with Worker(folder):
-        run(folder, "record", "shop/*/calls", "--to", file, "--rate", "0.1", "--duration", "0.2")
+        first = run(folder, "record", "shop/*/calls", "--to", file, "--rate", "0.1", "--duration", "0.2")
         file.write_bytes(file.read_bytes() + b'1,2026,1,1,1,"torn\n' + b"torn\n" * 999)
         shown = run(folder, "show", file)
         assert "cut or damaged" in shown.stderr
         assert shown.returncode == 0
         run(folder, "record", "shop/*/calls", "--to", file, "--rate", "0.1", "--duration", "0.1")
     assert "torn" not in file.read_text()
-    assert len(values(folder, file)) == 6 + 3
+    assert len(values(folder, file)) == 3 * intervals(first) + 3
 
 
 # ---- what is refused ----
@@ -296,7 +317,7 @@ def test_it_ends_cleanly_with_a_summary(folder, file, number):
     with Worker(folder), recording(folder, file) as recorder:
         wait_for(lambda: has_values(folder, file, 30))
         recorder.send_signal(number)
-        output, errors = recorder.communicate(timeout=20)
+        output, errors = recorder.communicate(timeout=60)
     assert recorder.returncode == 0
     assert errors == ""
     found = re.fullmatch(rf"{file}: (\d+) values of 27 counters in \d+ intervals, run 1 \(interrupted\)\n", output)
@@ -306,7 +327,7 @@ def test_it_ends_cleanly_with_a_summary(folder, file, number):
 
 def test_size_limit(folder, file):
     with Worker(folder), recording(folder, file, "--size-limit", "60k") as recorder:
-        output, _ = recorder.communicate(timeout=50)
+        output, _ = recorder.communicate(timeout=60)
     assert recorder.returncode == 0
     assert "size limit" in output
     assert 60 << 10 <= file.stat().st_size < 120 << 10
@@ -319,7 +340,7 @@ def test_disk_full(folder, file):
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 
     with Worker(folder), recording(folder, file, preexec_fn=limit) as recorder:
-        output, errors = recorder.communicate(timeout=50)
+        output, errors = recorder.communicate(timeout=60)
     assert recorder.returncode == 1
     assert output == ""
     found = re.fullmatch(rf"codetimer: cannot write to {file}: .+; it holds the (\d+) values flushed before\n", errors)
@@ -330,8 +351,9 @@ def test_disk_full(folder, file):
 def test_progress_on_a_terminal(folder, file):
     arguments = command("record", "*/*/calls", "--to", file, "--rate", "0.1", "--duration", "1")
     with Worker(folder), Screen(arguments, environment(folder), size=(200, 5)) as screen:
-        screen.wait(r"00:00 \[#+ +\] \d+ intervals, \d+ values of \d+ counters")
         assert screen.ended() == 0
+        assert re.search(r"\r\d\d:\d\d \[#[# ]{19}\] \d+ intervals, \d+ values of \d+ counters", screen.raw)
         assert not screen.overflowed
-        assert re.search(r"30 values of 3 counters in 10 intervals, run 1", screen.text())
         assert "[#" not in screen.text()
+        told = re.search(r"(\d+) values of 3 counters in (\d+) intervals, run 1", screen.text())
+        assert int(told[1]) == 3 * int(told[2])

@@ -118,7 +118,7 @@ codetimer.configure(provider=Provider())
 wait(lambda: settings.members == "p")
 Provider.text = "q"
 wait(lambda: settings.members == "q")
-wait(lambda: "has not returned for 0 s" in log.getvalue())
+wait(lambda: "has not returned for " in log.getvalue())
 time.sleep(0.6)
 assert told().count("has not returned") == 1 and others.empty()
 leave.set()

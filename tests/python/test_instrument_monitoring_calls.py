@@ -5,7 +5,6 @@ with exceptions. Fails if a call is taken for another, counted twice, or remains
 
 import asyncio
 import gc
-import sys
 import threading
 
 import codetimer
@@ -114,12 +113,12 @@ def test_interleaved_generators():
 
 def test_active_and_elapsed():
     """Elapsed holds what happens while it is suspended, active does not."""
-    subject = make("def waits(wait):\n    yield 1\n    yield 2\ndef wait(): sum(range(200_000))\n")
+    subject = make("def waits(wait):\n    yield 1\n    yield 2\ndef wait(): sum(range(20_000))\n")
     with monitored():
         for _ in subject.waits(subject.wait):
             subject.wait()
     waits, wait = counter("waits"), counter("wait")
-    assert waits.total_ns > wait.total_ns > 2 * waits.active_ns > 0
+    assert waits.total_ns - waits.active_ns > wait.total_ns and waits.active_ns > 0
 
 
 def test_thrown_into():
@@ -150,18 +149,32 @@ def test_closed_is_cancelled():
 
 
 def test_abandoned():
-    """Python 3.13.0 closes a generator that is not in a try without telling: it is not counted then."""
+    """Also where Python 3.13.0 tells nothing of the end of a generator that is not in a try."""
     subject = make(GENERATORS)
     with monitored():
         for _ in range(200):
             next(subject.numbers())
             next(subject.careful())
+            for _ in subject.numbers():
+                break
         gc.collect()
         assert under_way() == 0
     assert calls()["clean"] == 200
     assert counter("numbers").in_flight == counter("careful").in_flight == 0
-    assert counter("numbers").calls == counter("numbers").cancelled
-    assert counter("numbers").calls in ({200} if sys.version_info < (3, 13) else {0, 200})
+    assert counter("numbers").calls == counter("numbers").cancelled == 400
+    assert counter("careful").calls == counter("careful").cancelled == 200
+
+
+def test_abandoned_was_not_active_while_it_waited():
+    subject = make(GENERATORS)
+    with monitored():
+        for function in (subject.numbers, subject.careful):
+            generator = function()
+            next(generator)
+            subject.wait()
+            del generator
+    for name in ("numbers", "careful"):
+        assert counter(name).total_ns - counter(name).active_ns > counter("wait").min_ns
 
 
 def test_never_started_is_not_counted():
@@ -264,7 +277,7 @@ def test_greenlets_interleave():
     with monitored():
         one = greenlet.greenlet(lambda: subject.first(main.switch))
         main = greenlet.getcurrent()
-        two = greenlet.greenlet(lambda: subject.second(main.switch, lambda: sum(range(300_000))))
+        two = greenlet.greenlet(lambda: subject.second(main.switch, lambda: sum(range(20_000))))
         one.switch()
         assert under_way() == 1
         two.switch()

@@ -57,6 +57,13 @@ def test_imported_while_instrumented(modules):  # noqa: F811
     }
 
 
+@replaces
+def test_what_dataclass_generates_is_told_of(odd):
+    made = codetimer.instrument("odd.Frozen.*")
+    assert "odd.Frozen.twice" in made.reached
+    assert dict(made.unreachable)["odd.Frozen.__eq__"] == "it has no source: it is generated, as by dataclass"
+
+
 def test_identity_pickling_copying(odd):
     with codetimer.instrument("odd.*"):
         for function in (odd.plain, odd.Frozen.twice, odd.measured):

@@ -223,7 +223,7 @@ def test_gunicorn(folder, preload):
         assert sum(each["shop/shop.handle"].calls for each in samples.values()) == requests + made
         assert len(samples) >= 2
         server.popen.terminate()
-        server.popen.wait(30)
+        server.popen.wait(60)
         drain.join()
     assert codetimer.processes(segments) == []
 
@@ -233,7 +233,7 @@ def load(port):
 
     def ask():
         for i in range(100):
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
             connection.request("GET", f"/{i}")
             answers.append(connection.getresponse().read() == f"/{i}".encode())
             connection.close()

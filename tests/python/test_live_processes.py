@@ -86,7 +86,7 @@ def test_killed_then_reaped(folder):
         with pytest.raises(PermissionError, match="its process lives"):
             codetimer.reap(only(folder).path)
         measured.popen.send_signal(signal.SIGKILL)
-        measured.popen.wait(10)
+        measured.popen.wait(60)
     process = only(folder)
     assert (process.state, process.pid) == ("dead", measured.pid)
     with codetimer.attach(measured.pid, directory=folder) as view:

@@ -3,6 +3,7 @@
 measured process gets no thread and no descriptor from being measured or watched."""
 
 import itertools
+import json
 import os
 import threading
 import time
@@ -13,21 +14,25 @@ from live import command, descriptors, program, sample, threads, wait_until
 
 F = "__main__/__main__.f"
 
+# It knows of each call of f how long it took, seen from inside and from outside: what is measured lies between the two.
 LOOP = """
-import random, threading
+import json, random, threading
 random.seed(4)
 stop = False
-calls = total = 0
+calls, inside, outside = 0, [], []
 @codetimer.measured(help="sleeps")
-def f(): time.sleep(random.uniform(0.0005, 0.0015))
+def f():
+    start = time.perf_counter_ns()
+    time.sleep(random.uniform(0.0005, 0.0015))
+    inside.append(time.perf_counter_ns() - start)
 @codetimer.measured
 def g(): pass
 def loop():
-    global calls, total
+    global calls
     while not stop:
         start = time.perf_counter_ns()
         f()
-        total += time.perf_counter_ns() - start
+        outside.append(time.perf_counter_ns() - start)
         calls += 1
 thread = threading.Thread(target=loop)
 say("ready")
@@ -36,10 +41,10 @@ thread.start()
 g()
 say("running")
 while (line := hear()) == "facts":
-    say(calls, total)
+    say(calls)
 stop = True
 thread.join()
-say(calls, total, codetimer.counters["__main__.f"].calls)
+say(json.dumps([inside, outside, codetimer.counters["__main__.f"].calls]))
 hear()
 """
 
@@ -70,19 +75,21 @@ def test_true_averages_and_nothing_added_to_the_process(folder):
         measured.hear()
         with codetimer.attach(measured.pid, directory=folder) as view:
             first = view.sample()[F]
-            time.sleep(1)
+            wait_until(lambda: view.sample()[F].calls > first.calls + 300)
             second = view.sample()[F]
             assert (descriptors(measured.pid), threads(measured.pid) - 1) == before  # 1: the program's own
             measured.say("stop")
-            calls, total, counted = map(int, measured.hear().split())
+            inside, outside, counted = json.loads(measured.hear())
             last = view.sample()[F]
-        assert last.calls == counted == calls
-        assert last.total_ns == pytest.approx(total, rel=0.02)
-        assert last.average_ns == pytest.approx(total / calls, rel=0.02)
-        window = second - first
-        assert window.calls > 100 and window.average_ns == pytest.approx(total / calls, rel=0.2)
-        assert window.percentile(50) == pytest.approx(window.average_ns, rel=0.3)
-        assert sum(last.buckets) == calls and type(last) is codetimer.Sample
+        assert last.calls == counted == len(inside) == len(outside) == sum(last.buckets)
+        assert 0.999 * sum(inside) <= last.total_ns <= 1.001 * sum(outside)
+        assert last.average_ns == pytest.approx(last.total_ns / counted) and type(last) is codetimer.Sample
+        window, those = second - first, slice(first.calls, second.calls)
+        inside, outside = sorted(inside[those]), sorted(outside[those])
+        assert window.calls == len(inside) > 300
+        assert 0.999 * sum(inside) <= window.total_ns <= 1.001 * sum(outside)
+        half = window.calls // 2
+        assert 0.95 * inside[half - 1] <= window.percentile(50) <= 1.05 * outside[half + 1]  # 5 %: a bucket
 
 
 def test_counters_and_their_help(running, folder):
@@ -167,22 +174,23 @@ def facts(measured):
     return int(measured.hear().split()[0])
 
 
-def test_disable_and_enable_act_within_a_second(running, folder):
+def test_disable_and_enable_act_at_once(running, folder):
     with codetimer.attach(running.pid, directory=folder) as view:
         wait_until(lambda: view.sample()[F].calls > 5)
         view.disable("*.f")
         disabled = view.sample()[F]
         assert not disabled.enabled and not view.counters[F].enabled
         before = facts(running)
-        time.sleep(0.2)
-        assert facts(running) > before + 20  # it goes on, unmeasured
-        assert view.sample()[F].calls <= disabled.calls + 1
+        wait_until(lambda: facts(running) > before + 20)  # it goes on, unmeasured
+        uncounted = view.sample()[F].calls
+        assert uncounted <= disabled.calls + 1
         view.enable("*.f")
-        moment = time.monotonic()
-        wait_until(lambda: view.sample()[F].calls > disabled.calls + 5)
-        assert time.monotonic() - moment < 1
+        before = facts(running)
+        wait_until(lambda: facts(running) > before + 20)
+        after = facts(running)
+        assert view.sample()[F].calls - uncounted >= after - before - 1  # all but the one that was under way
         assert view.members == "*;*.f"
-        wait_until(lambda: view.acknowledged, 2.5)
+        wait_until(lambda: view.acknowledged)
 
 
 def test_set_members(running, folder):
@@ -297,30 +305,6 @@ def test_a_view_leaves_no_descriptor(running, folder):
     assert os.listdir("/proc/self/fd") == before
 
 
-HOLDER = """
-import fcntl, struct
-file = os.open(hear(), os.O_RDWR)
-fcntl.fcntl(file, 37, struct.pack("hhlli", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0))  # F_OFD_SETLK
-say("held")
-time.sleep(1)  # as a controller that is stopped half-way
-"""
-
-
-def test_a_controller_that_has_to_wait_lets_other_threads_run(running, folder):
-    with codetimer.attach(running.pid, directory=folder) as view, program(HOLDER, folder) as holder:
-        holder.say(view.process.path)
-        holder.hear()
-        waiting = threading.Thread(target=view.disable, args=("*.f",))
-        waiting.start()
-        time.sleep(0.1)
-        assert waiting.is_alive()
-        for use in (view.sample, view.close, lambda: view.process):
-            with pytest.raises(RuntimeError, match="in use by another thread"):
-                use()
-        waiting.join(10)
-        assert not waiting.is_alive() and not view.counters[F].enabled
-
-
 def test_two_controllers_at_once(running, folder):
     def switch(names):
         with codetimer.attach(running.pid, directory=folder) as view:
@@ -351,7 +335,7 @@ with codetimer.attach({running.pid}, directory={str(folder)!r}) as view:
             controller.popen.kill()
             controller.popen.wait()
         with codetimer.attach(running.pid, directory=folder) as view:
-            assert view.members in (None, "a" * 30000, "b" * 60000)
+            assert view.members in (None, "*.f", "a" * 30000, "b" * 60000)  # it may have been killed before the first
             view.set_members("*.f")
             assert view.members == "*.f" and view.counters[F].enabled
 

@@ -179,7 +179,7 @@ TURNS_SLOW = "itertools.chain(itertools.repeat(0, 10**6), map(sum, itertools.rep
 )
 def test_ctrl_c_arrives_at_once(fn, script, capsys):
     latencies = []
-    for _ in range(3):
+    while not latencies or (min(latencies) >= 0.05 and len(latencies) < 10):  # the machine may be busy
         done = script(CTRL_C.format(fn=fn))
         assert done.returncode == 0, done.stderr
         output = done.stdout.decode()

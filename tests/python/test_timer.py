@@ -24,10 +24,16 @@ def timer():
     made.counter.remove()
 
 
-def check_two_lengths(counter, calls):
-    """Blocks of about 0 and of at least 20 ms: the one are not mixed up with the other."""
-    assert counter.calls == calls
-    assert counter.min_ns < 10_000_000 < 20_000_000 <= counter.max_ns
+def check_two_lengths(block, counter, calls):
+    """Blocks of about 0 and of at least 20 ms: the one are not mixed up with the other. One time in ten is enough for
+    those of about 0: the machine may be busy."""
+    for _ in range(10):
+        counter.reset()
+        block()
+        assert counter.calls == calls and counter.max_ns >= 20_000_000
+        if counter.min_ns < 10_000_000:
+            break
+    assert counter.min_ns < 10_000_000
 
 
 def test_block(timer):
@@ -65,11 +71,13 @@ def test_exception(timer, raised, errors, cancelled):
 
 
 def test_nested(timer):
-    with timer:
-        time.sleep(0.02)
+    def nest():
         with timer:
-            assert timer.counter.in_flight == 2
-    check_two_lengths(timer.counter, 2)
+            time.sleep(0.02)
+            with timer:
+                assert timer.counter.in_flight == 2
+
+    check_two_lengths(nest, timer.counter, 2)
 
 
 def test_recursion(timer):
@@ -91,14 +99,16 @@ def test_generators_in_turns(timer):
         with timer:
             yield
 
-    first, second = block(), block()
-    next(first)
-    time.sleep(0.02)
-    next(second)
-    next(first, None)  # ends first what began first
-    assert timer.counter.calls == 1 and timer.counter.min_ns >= 20_000_000
-    next(second, None)
-    check_two_lengths(timer.counter, 2)
+    def take_turns():
+        first, second = block(), block()
+        next(first)
+        time.sleep(0.02)
+        next(second)
+        next(first, None)  # ends first what began first
+        assert timer.counter.calls == 1 and timer.counter.min_ns >= 20_000_000
+        next(second, None)
+
+    check_two_lengths(take_turns, timer.counter, 2)
 
 
 def test_closed_generator(timer):
@@ -132,8 +142,7 @@ def test_tasks_in_turns(timer):
         events[3].set()
         await tasks[1]
 
-    asyncio.run(main())
-    check_two_lengths(timer.counter, 2)
+    check_two_lengths(lambda: asyncio.run(main()), timer.counter, 2)
 
 
 def test_many_tasks(timer):
@@ -154,11 +163,11 @@ def test_threads_in_turns(timer):
     def block():
         with timer:
             inside.set()
-            leave.wait(10)
+            leave.wait(60)
 
     thread = threading.Thread(target=block)
     thread.start()
-    inside.wait(10)
+    inside.wait(60)
     time.sleep(0.02)
     with timer:
         leave.set()
@@ -195,14 +204,14 @@ def test_exit_stacks_of_two_threads(timer):
         with contextlib.ExitStack() as stack:
             stack.enter_context(timer)
             inside.set()
-            leave.wait(10)
+            leave.wait(60)
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(timer)
         time.sleep(0.02)
         thread = threading.Thread(target=block)
         thread.start()
-        inside.wait(10)
+        inside.wait(60)
     assert timer.counter.calls == 1 and timer.counter.min_ns >= 20_000_000
     leave.set()
     thread.join()

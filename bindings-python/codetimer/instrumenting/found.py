@@ -9,9 +9,11 @@ from typing import Any
 
 from codetimer.instrumenting import standins
 from codetimer.instrumenting.native import member_of, standin_wrapped
+from codetimer.instrumenting.sweep import has_no_source
 from codetimer.instrumenting.wanted import Wanted
 
 _NOWHERE = "it is no attribute of a module, or of a class in one"
+_GENERATED = "it has no source: it is generated, as by dataclass"
 _KINDS = {CellType: "a closure", MethodType: "a bound method", FrameType: "a running function"}
 
 
@@ -43,7 +45,7 @@ def unreachable(wanted: Wanted) -> dict[str, str]:
         if type(thing) is FunctionType and id(thing) not in measured:
             member = member_of(thing)
             if wanted.selects(member) and not _calls_measured(thing, measured):
-                reasons[member] = _NOWHERE
+                reasons[member] = _GENERATED if has_no_source(thing, thing.__name__) else _NOWHERE
     return _held(objects, wanted, replaced) | reasons
 
 

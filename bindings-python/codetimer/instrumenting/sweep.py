@@ -236,9 +236,17 @@ def _is_generated(thing: Any, name: str, value: Any) -> bool:
     function = parts(value)[0][0]
     if type(function) is not FunctionType or not issubclass(type(thing), type):
         return False
-    file = function.__code__.co_filename
     fields = "__dataclass_fields__" in type.__getattribute__(thing, "__dict__")
-    return file.startswith(_GENERATED) or (fields and file == "<string>" and name.startswith("_"))
+    return has_no_source(function, name) and (fields or not _is_in_a_string(function))
+
+
+def has_no_source(function: FunctionType, name: str) -> bool:
+    """Whether it may be such a method."""
+    return (_is_in_a_string(function) and name.startswith("_")) or function.__code__.co_filename.startswith(_GENERATED)
+
+
+def _is_in_a_string(function: FunctionType) -> bool:
+    return function.__code__.co_filename == "<string>"
 
 
 # ---- below decorators ----
