@@ -36,6 +36,7 @@ LUA_INCDIR ?= $(patsubst -I%,%,$(firstword $(shell pkg-config --cflags-only-I lu
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 INST_LIBDIR ?= $(LIBDIR)/lua/$(LUA_VERSION)
+INST_LUADIR ?= $(PREFIX)/share/lua/$(LUA_VERSION)
 INST_BINDIR ?= $(PREFIX)/bin
 LIBFLAG ?= $(if $(filter macos,$(OS)),-bundle -undefined dynamic_lookup,-shared)
 # The module stays loaded: its code may be needed by finalizers that run after the state unloads it.
@@ -299,9 +300,11 @@ install: build-c $(D)/codetimer.pc ## header, libraries, codetimer.pc below DEST
 	install -m 644 $(D)/codetimer.pc "$(DESTDIR)$(LIBDIR)/pkgconfig/"
 	@[ -n "$(DESTDIR)" ] || ldconfig 2>/dev/null || echo "if the loader should find it: ldconfig, as root"
 
-install-lua: build-lua ## the Lua module to INST_LIBDIR, codetimer-lua to INST_BINDIR (LuaRocks calls this)
+install-lua: build-lua ## the Lua module to INST_LIBDIR and INST_LUADIR, codetimer-lua to INST_BINDIR (LuaRocks calls this)
 	install -d "$(DESTDIR)$(INST_LIBDIR)"
 	install -m 755 $(LUA_MODULE) "$(DESTDIR)$(INST_LIBDIR)/"
+	install -d "$(DESTDIR)$(INST_LUADIR)/codetimer"
+	install -m 644 bindings-lua/codetimer/cli.lua "$(DESTDIR)$(INST_LUADIR)/codetimer/"
 	install -d "$(DESTDIR)$(INST_BINDIR)"
 	install -m 755 bindings-lua/codetimer-lua "$(DESTDIR)$(INST_BINDIR)/"
 

@@ -33,6 +33,7 @@ build = {
         LIBFLAG = "$(LIBFLAG)",
         LUA_INCDIR = "$(LUA_INCDIR)",
         INST_LIBDIR = "$(LIBDIR)",
+        INST_LUADIR = "$(LUADIR)",
         INST_BINDIR = "$(BINDIR)",
         WERROR = "",
         D = "build/rock",

@@ -56,6 +56,7 @@ CT_LUA_EXPORT int luaopen_codetimer(lua_State *L) {
     ct__lua_result_open(L);
     ct__lua_comparison_open(L);
     ct__lua_overheads_open(L);
+    ct__lua_statement_open(L);
     ct__lua_run_open(L);
     ct__lua_rounds_open(L);
     ct__lua_environment_open(L);
@@ -70,5 +71,17 @@ CT_LUA_EXPORT int luaopen_codetimer(lua_State *L) {
     lua_pushfstring(L, "codetimer %s", ct_version());
     lua_setfield(L, -2, "_VERSION");
     ct__lua_trace_open(L);
+    return 1;
+}
+
+CT_LUA_EXPORT int luaopen_codetimer_native(lua_State *L);
+
+/* require "codetimer.native": for codetimer/cli.lua alone. Lua finds it in this library. */
+CT_LUA_EXPORT int luaopen_codetimer_native(lua_State *L) {
+    static const luaL_Reg functions[] = {{"export", ct__lua_export},       {"progress", ct__lua_progress},
+                                         {"report", ct__lua_export_report}, {"statement", ct__lua_statement},
+                                         {"terminals", ct__lua_terminals}, {NULL, NULL}};
+    luaL_checkversion(L);
+    luaL_newlib(L, functions);
     return 1;
 }

@@ -115,7 +115,7 @@ void ct__lua_push_text(lua_State *L, ct__lua_put put, const void *what);
 /* Pushes an empty result. */
 void ct__lua_new_result(lua_State *L);
 
-/* Puts a C result, of a Lua function or not, into the empty result at "index"; into anything else it is not put, but
+/* Puts a C result, of a Lua function or not (-1: of neither kind, nothing is known of empty ones), into the empty result at "index"; into anything else it is not put, but
  * freed, and 0 returned. */
 int ct__lua_set_result(lua_State *L, int index, ct_result *result, int is_lua);
 
@@ -148,6 +148,15 @@ void ct__lua_push_table(lua_State *L, int index, int color, int verbose);
 void ct__lua_set_last_comparison(lua_State *L, int index);
 void ct__lua_comparison_open(lua_State *L);
 int ct__lua_last_comparison(lua_State *L);
+
+/* ---- statement.c, export.c: for codetimer-lua time ---- */
+
+void ct__lua_statement_open(lua_State *L);
+int ct__lua_statement(lua_State *L);
+int ct__lua_export(lua_State *L);
+int ct__lua_export_report(lua_State *L);
+int ct__lua_progress(lua_State *L);
+int ct__lua_terminals(lua_State *L);
 
 /* ---- run.c, compare.c, environment.c, info.c ---- */
 

@@ -37,6 +37,17 @@ static const char source[] = "local watch, next, done = ...\n"
                              "    end\n"
                              "end\n";
 
+/* Where the calls are a statement: statement(k) makes k turns, and made() tells how many it has completed. */
+static const char statement_source[] = "local watch, next, done = ...\n"
+                                       "return function(run, statement, made)\n"
+                                       "    watch(run, made)\n"
+                                       "    for _, k in next, run do\n"
+                                       "        if statement(k) ~= statement then error('a statement cannot return', 0) end\n"
+                                       "        done(run, k)\n"
+                                       "        statement(0)\n"
+                                       "    end\n"
+                                       "end\n";
+
 static const uint64_t tell_every_ns = 100000000;
 
 const char ct__lua_gc_time_note[] = "GC time is unknown: Lua tells nobody when its collector works";
@@ -83,14 +94,15 @@ void ct__lua_loop_leave(lua_State *L, int index) {
     lua_pop(L, 1 + known);
 }
 
-void ct__lua_loop_tell(lua_State *L, int index, ct__lua_loop *loop, double part) {
+void ct__lua_loop_tell(lua_State *L, int index, ct__lua_loop *loop, double part, double per_call_ns) {
     if (!loop->tells) return;
     const uint64_t now_ns = ct_now_ns();
     if (now_ns < loop->tell_ns) return;
     loop->tell_ns = now_ns + tell_every_ns;
     lua_getiuservalue(L, index, LOOP_PROGRESS);
     lua_pushnumber(L, part);
-    lua_call(L, 1, 0);
+    lua_pushnumber(L, per_call_ns);
+    lua_call(L, 2, 0);
 }
 
 /* ---- the end ---- */
@@ -121,24 +133,33 @@ const char *ct__lua_note_memory(lua_State *L, int error) {
 
 /* ---- one loop for each type ---- */
 
-void ct__lua_push_loop(lua_State *L, const char *type) {
+static void push(lua_State *L, const char *type, const char *name) {
     luaL_getmetatable(L, type);
-    lua_getfield(L, -1, "loop");
+    lua_getfield(L, -1, name);
     lua_remove(L, -2);
+}
+
+void ct__lua_push_loop(lua_State *L, const char *type) { push(L, type, "loop"); }
+void ct__lua_push_statement_loop(lua_State *L, const char *type) { push(L, type, "statement_loop"); }
+
+/* The metatable is on top of the stack. */
+static void add_loop(lua_State *L, const char *name, const char *text, lua_CFunction watch, lua_CFunction next) {
+    if (luaL_loadbufferx(L, text, strlen(text), "=codetimer", "t") != LUA_OK) lua_error(L);
+    lua_pushcfunction(L, watch);
+    lua_pushcfunction(L, next);
+    lua_pushvalue(L, -4);
+    lua_pushcclosure(L, finish_chunk, 1);
+    lua_call(L, 3, 1);
+    lua_setfield(L, -2, name);
 }
 
 void ct__lua_loop_open(lua_State *L, const char *type, const luaL_Reg *functions, lua_CFunction watch,
                        lua_CFunction next) {
     ct__lua_new_type(L, type, functions);
     luaL_getmetatable(L, type);
-    if (lua_getfield(L, -1, "loop") == LUA_TNIL) {
-        if (luaL_loadbufferx(L, source, sizeof source - 1, "=codetimer", "t") != LUA_OK) lua_error(L);
-        lua_pushcfunction(L, watch);
-        lua_pushcfunction(L, next);
-        lua_pushvalue(L, -5);
-        lua_pushcclosure(L, finish_chunk, 1);
-        lua_call(L, 3, 1);
-        lua_setfield(L, -3, "loop");
-    }
-    lua_pop(L, 2);
+    const int made = lua_getfield(L, -1, "loop") != LUA_TNIL;
+    lua_pop(L, 1);
+    if (!made) add_loop(L, "loop", source, watch, next);
+    if (!made) add_loop(L, "statement_loop", statement_source, watch, next);
+    lua_pop(L, 1);
 }

@@ -195,7 +195,7 @@ static const ct_result *know_overheads(lua_State *L, int index) {
     const lua_result *self = luaL_checkudata(L, index, RESULT_TYPE);
     ct_overhead overheads[CT__LUA_OVERHEADS];
     size_t count;
-    if (ct__lua_check_result(L, index)->overheads_count == 0) {
+    if (ct__lua_check_result(L, index)->overheads_count == 0 && self->is_lua >= 0) {
         ct__lua_overheads(L, self->is_lua, overheads, &count);
         (void)ct_result_set_overheads(ct__lua_check_result(L, index), count, overheads);
     }

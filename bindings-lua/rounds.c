@@ -85,7 +85,7 @@ static int next_chunk(lua_State *L) {
         if (lua_isnil(L, -1)) return luaL_error(L, "a candidate has been taken away from outside");
         if (ct__lua_loop_next(L, &rounds->loop)) return 2;
         end_turn(L, rounds);
-        ct__lua_loop_tell(L, 1, &rounds->loop, ct_compare_progress(rounds->compare));
+        ct__lua_loop_tell(L, 1, &rounds->loop, ct_compare_progress(rounds->compare), 0);
         rounds = ct__lua_check_rounds(L, 1);
     }
     rounds->complete = 1;

@@ -53,7 +53,7 @@ static int watch_run(lua_State *L) {
 static int next_chunk(lua_State *L) {
     lua_run *run = check_run(L, 1);
     int what;
-    ct__lua_loop_tell(L, 1, &run->loop, ct_time_progress(run->loop.run));
+    ct__lua_loop_tell(L, 1, &run->loop, ct_time_progress(run->loop.run), ct_time_per_call_ns(run->loop.run));
     lua_getiuservalue(L, 1, LOOP_FN);
     while ((what = ct__lua_loop_next(L, &check_run(L, 1)->loop)) == CT_WARM) begin_counting(L, 1);
     run->complete = what == 0;
@@ -190,7 +190,7 @@ static int64_t check_arguments(lua_State *L, ct__lua_options *options) {
 static int begin_run(lua_State *L, lua_run *run, int64_t n) {
     ct_time_options options = {.size = sizeof options, .budget_ns = run->options.budget_ns};
     const char *name = lua_tolstring(L, NAME, &options.name_length);
-    run->is_lua = ct__lua_is_lua(L, FN);
+    run->is_lua = ct__lua_is_statement(L, FN) ? -1 : ct__lua_is_lua(L, FN);
     return ct_time_begin(name, n, &options, &run->loop.run);
 }
 
@@ -218,20 +218,34 @@ static int conclude_run(lua_State *L, int status, lua_KContext context) {
     return print_run(L, LUA_OK, context);
 }
 
+/* Pushes the loop and its arguments; returns how many these are. */
+static int push_loop(lua_State *L) {
+    const int is_statement = ct__lua_is_statement(L, FN);
+    if (is_statement)
+        ct__lua_push_statement_loop(L, RUN_TYPE);
+    else
+        ct__lua_push_loop(L, RUN_TYPE);
+    lua_pushvalue(L, RUN);
+    if (is_statement) ct__lua_push_statement(L, FN);
+    return is_statement ? 3 : 1;
+}
+
 int ct__lua_time(lua_State *L) {
     ct__lua_options options;
     ct_overhead overheads[CT__LUA_OVERHEADS];
     size_t known = 0;
     int64_t n = check_arguments(L, &options);
     ct__lua_allocations_tidy(L);
-    if (n == CT_N_AUTOMATIC || options.verbose) ct__lua_overheads(L, ct__lua_is_lua(L, FN), overheads, &known);
+    if (ct__lua_is_statement(L, FN))
+        ct__lua_statement_overhead(L, FN, overheads, &known);
+    else if (n == CT_N_AUTOMATIC || options.verbose)
+        ct__lua_overheads(L, ct__lua_is_lua(L, FN), overheads, &known);
     lua_run *run = new_run(L, &options);
     for (size_t i = 0; i < known; i++) run->overheads[run->overheads_count++] = overheads[i];
     int status = begin_run(L, run, n);
     if (status != CT_OK) return ct__lua_fail(L, status);
-    ct__lua_push_loop(L, RUN_TYPE);
-    lua_pushvalue(L, RUN);
-    lua_callk(L, 1, 0, 0, conclude_run);
+    const int arguments = push_loop(L);
+    lua_callk(L, arguments, 0, 0, conclude_run);
     return conclude_run(L, LUA_OK, 0);
 }
 

@@ -41,6 +41,9 @@ void ct__lua_loop_open(lua_State *L, const char *type, const luaL_Reg *functions
 /* Pushes the loop of the type. */
 void ct__lua_push_loop(lua_State *L, const char *type);
 
+/* Pushes that for a statement, which is called with (userdata, many, made); see statement.c. */
+void ct__lua_push_statement_loop(lua_State *L, const char *type);
+
 /* What watch does with its arguments. */
 void ct__lua_loop_watch(lua_State *L);
 
@@ -48,7 +51,7 @@ void ct__lua_loop_watch(lua_State *L);
 int ct__lua_loop_next(lua_State *L, ct__lua_loop *loop);
 
 /* Calls who wants to know, at most ten times a second, for the userdata at "index". */
-void ct__lua_loop_tell(lua_State *L, int index, ct__lua_loop *loop, double part);
+void ct__lua_loop_tell(lua_State *L, int index, ct__lua_loop *loop, double part, double per_call_ns);
 
 /* Ends the chunk in which the loop was left. */
 void ct__lua_loop_leave(lua_State *L, int index);
@@ -103,6 +106,16 @@ int ct__lua_end_rounds(lua_State *L, int index, const char *interrupted, ct_comp
 
 /* compare.c: the rounds are closed. They are at 1, the error is at 2. */
 void ct__lua_close_comparison(lua_State *L, ct__lua_rounds *rounds);
+
+/* ---- statement.c ---- */
+
+int ct__lua_is_statement(lua_State *L, int index);
+
+/* What an empty turn takes: *count is 0 where nobody has said. */
+void ct__lua_statement_overhead(lua_State *L, int index, ct_overhead *overheads, size_t *count);
+
+/* Pushes many and made. */
+void ct__lua_push_statement(lua_State *L, int index);
 
 /* ---- overheads.c ---- */
 

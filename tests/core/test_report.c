@@ -222,6 +222,66 @@ static void test_verbose(void **unused) {
     assert_non_null(strstr(buffer, "0 major faults, 0 migrations\n"));
 }
 
+static void test_unit_and_process(void **unused) {
+    (void)unused;
+    ct_report_options options = {.size = sizeof options, .unit = ct_unit("usec"), .process = 1, .verbose = 1};
+    ct_result result = asked();
+    result.gc_time_known = 0;
+    result.memory.calls = 0;
+    result.per_call_known = result.interval_known = 1;
+    result.per_call_ns = 1234567, result.interval_low_ns = 0.5, result.interval_high_ns = 2469133.5;
+    result.usage = (ct_usage){.known = 1, .cpu_ns = 905, .migrations_known = 1};
+    ct_report_format(&result, &options, buffer, sizeof buffer);
+    assert_non_null(strstr(buffer, "Per Call:       1,234.567 \xc2\xb5s \xc2\xb1 100.0 %\n"));
+    assert_non_null(strstr(buffer, "CPU Time:       0.09050 \xc2\xb5s per call\n"));
+    assert_non_null(strstr(buffer, "Median:         0.0005000 \xc2\xb5s to 2,469.134 \xc2\xb5s (95 %)\n"));
+    result.calls = 0;
+    options.ascii = 1;
+    ct_report_format(&result, &options, buffer, sizeof buffer);
+    assert_non_null(strstr(buffer, "CPU Time:       -\n"));
+    result.usage = (ct_usage){.reason = "not told"};
+    ct_report_format(&result, &options, buffer, sizeof buffer);
+    assert_non_null(strstr(buffer, "CPU Time:       unavailable (not told)\n"));
+    assert_int_equal(ct_unit("nsec"), CT_UNIT_NS);
+    assert_int_equal(ct_unit("sec"), CT_UNIT_S);
+    assert_int_equal(ct_unit("hours"), CT_EINVAL);
+    assert_int_equal(ct_unit(NULL), CT_EINVAL);
+}
+
+static void check_runs(const ct_result *const *results, size_t count, const char *expected) {
+    size_t length = ct_runs_format(results, count, NULL, buffer, sizeof buffer);
+    assert_string_equal(buffer, expected);
+    assert_int_equal(length, strlen(expected));
+}
+
+static void test_runs(void **unused) {
+    (void)unused;
+    ct_result a = asked(), b = asked(), c = asked();
+    const ct_result *const results[] = {&a, &b, &c};
+    a.per_call_known = b.per_call_known = 1;
+    a.per_call_ns = 30, b.per_call_ns = 10;
+    check_runs(results, 0, "");
+    check_runs(results, 1, "");
+    check_runs(results + 1, 2, "");
+    check_runs(results, 3, "2 runs: best 10.000 ns, median 20.000 ns, worst 30.000 ns per call\n\n");
+}
+
+static void test_progress(void **unused) {
+    (void)unused;
+    static const struct {
+        double part, per_call_ns;
+        const char *expected;
+    } cases[] = {{0, 0, "0 %"},
+                 {0.25, 0, "25 %, 3 s left"},
+                 {0.5, 12.3456, "50 %, 12.346 ns per call, 1 s left"},
+                 {1, 12, "100 %, 12.000 ns per call, 0 s left"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t length = ct_progress_format(cases[i].part, 1000000000, cases[i].per_call_ns, NULL, buffer, sizeof buffer);
+        assert_string_equal(buffer, cases[i].expected);
+        assert_int_equal(length, strlen(cases[i].expected));
+    }
+}
+
 /* An automatic run that ends early has no number that it was asked for. */
 static void test_automatic(void **unused) {
     (void)unused;
@@ -288,8 +348,10 @@ int main(void) {
         cmocka_unit_test(test_block),         cmocka_unit_test(test_ascii_and_color),
         cmocka_unit_test(test_missing_facts), cmocka_unit_test(test_elapsed_edges),
         cmocka_unit_test(test_line),          cmocka_unit_test(test_gc_time_and_memory),
-        cmocka_unit_test(test_verbose),       cmocka_unit_test(test_automatic),
-        cmocka_unit_test(test_color_rules),   cmocka_unit_test(test_charset_rules),
+        cmocka_unit_test(test_verbose),       cmocka_unit_test(test_unit_and_process),
+        cmocka_unit_test(test_runs),          cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_automatic),     cmocka_unit_test(test_color_rules),
+        cmocka_unit_test(test_charset_rules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

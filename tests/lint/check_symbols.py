@@ -41,7 +41,7 @@ declared = set(re.findall(r"^CT_API [^;(]*?\b(ct_\w+)\(", headers, re.MULTILINE)
 library = one(build, "libcodetimer.so.*.*")
 expect(library, symbols(library, "-D"), declared)
 lua = one(build, "lua/*/codetimer.so")
-expect(lua, symbols(lua, "-D"), {"luaopen_codetimer"})
+expect(lua, symbols(lua, "-D"), {"luaopen_codetimer", "luaopen_codetimer_native"})
 python = one(python_lib, "codetimer/*.so")
 expect(python, symbols(python, "-D"), {"PyInit_" + python.name.split(".")[0]})
 

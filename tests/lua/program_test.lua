@@ -112,7 +112,7 @@ describe("codetimer-lua run", function()
             assert.same({ "", 2 }, { out, status })
             assert.is_truthy(err:find("codetimer-lua: " .. message, 1, true), err)
         end
-        assert.is_truthy(run "--help":find("usage: codetimer-lua run", 1, true))
+        assert.is_truthy(run "--help":find("codetimer-lua run [--measure MEMBERS]", 1, true))
         assert.equal(2, select(3, shell(program)))
     end)
 end)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import statistics
 import sys
@@ -136,7 +137,7 @@ def _number(path: str, result: dict[str, Any], field: str) -> float | None:
     value = result.get(field)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
         raise Refused(f"{path}: {field} of {result['name']!r} is {value!r}, no number from 0 on; was it edited?")
     return float(value)
 
