@@ -300,7 +300,7 @@ install: build-c $(D)/codetimer.pc ## header, libraries, codetimer.pc below DEST
 	install -m 644 $(D)/codetimer.pc "$(DESTDIR)$(LIBDIR)/pkgconfig/"
 	@[ -n "$(DESTDIR)" ] || ldconfig 2>/dev/null || echo "if the loader should find it: ldconfig, as root"
 
-install-lua: build-lua ## the Lua module to INST_LIBDIR and INST_LUADIR, codetimer-lua to INST_BINDIR (LuaRocks calls this)
+install-lua: build-lua ## the Lua module, codetimer-lua to INST_BINDIR (LuaRocks calls this)
 	install -d "$(DESTDIR)$(INST_LIBDIR)"
 	install -m 755 $(LUA_MODULE) "$(DESTDIR)$(INST_LIBDIR)/"
 	install -d "$(DESTDIR)$(INST_LUADIR)/codetimer"

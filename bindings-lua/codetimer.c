@@ -78,9 +78,9 @@ CT_LUA_EXPORT int luaopen_codetimer_native(lua_State *L);
 
 /* require "codetimer.native": for codetimer/cli.lua alone. Lua finds it in this library. */
 CT_LUA_EXPORT int luaopen_codetimer_native(lua_State *L) {
-    static const luaL_Reg functions[] = {{"export", ct__lua_export},       {"progress", ct__lua_progress},
+    static const luaL_Reg functions[] = {{"export", ct__lua_export},        {"progress", ct__lua_progress},
                                          {"report", ct__lua_export_report}, {"statement", ct__lua_statement},
-                                         {"terminals", ct__lua_terminals}, {NULL, NULL}};
+                                         {"terminals", ct__lua_terminals},  {NULL, NULL}};
     luaL_checkversion(L);
     luaL_newlib(L, functions);
     return 1;

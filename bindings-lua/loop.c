@@ -38,15 +38,16 @@ static const char source[] = "local watch, next, done = ...\n"
                              "end\n";
 
 /* Where the calls are a statement: statement(k) makes k turns, and made() tells how many it has completed. */
-static const char statement_source[] = "local watch, next, done = ...\n"
-                                       "return function(run, statement, made)\n"
-                                       "    watch(run, made)\n"
-                                       "    for _, k in next, run do\n"
-                                       "        if statement(k) ~= statement then error('a statement cannot return', 0) end\n"
-                                       "        done(run, k)\n"
-                                       "        statement(0)\n"
-                                       "    end\n"
-                                       "end\n";
+static const char statement_source[] =
+    "local watch, next, done = ...\n"
+    "return function(run, statement, made)\n"
+    "    watch(run, made)\n"
+    "    for _, k in next, run do\n"
+    "        if statement(k) ~= statement then error('a statement cannot return', 0) end\n"
+    "        done(run, k)\n"
+    "        statement(0)\n"
+    "    end\n"
+    "end\n";
 
 static const uint64_t tell_every_ns = 100000000;
 

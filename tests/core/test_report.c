@@ -229,7 +229,7 @@ static void test_unit_and_process(void **unused) {
     result.gc_time_known = 0;
     result.memory.calls = 0;
     result.per_call_known = result.interval_known = 1;
-    result.per_call_ns = 1234567, result.interval_low_ns = 0.5, result.interval_high_ns = 2469133.5;
+    result.per_call_ns = 1234567, result.interval_low_ns = 0.5, result.interval_high_ns = 2469133.6;
     result.usage = (ct_usage){.known = 1, .cpu_ns = 905, .migrations_known = 1};
     ct_report_format(&result, &options, buffer, sizeof buffer);
     assert_non_null(strstr(buffer, "Per Call:       1,234.567 \xc2\xb5s \xc2\xb1 100.0 %\n"));

@@ -67,8 +67,8 @@ def pyperf(folder, *arguments):
     """Its output, which must come without a complaint."""
     pytest.importorskip("pyperf")
     ended = subprocess.run(
-        [sys.executable, "-m", "pyperf", *arguments], cwd=folder, env=environment(folder), capture_output=True, text=True,
-        timeout=60,
+        [sys.executable, "-m", "pyperf", *arguments],
+        env=environment(folder), cwd=folder, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
     assert "Traceback" not in ended.stderr
