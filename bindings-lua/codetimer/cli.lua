@@ -9,7 +9,7 @@ local codetimer = require "codetimer"
 local native = require "codetimer.native"
 
 local OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
-local SHORTEST_S = 1 -- there is no progress for what is over by then
+local SHORTEST_NS, FIRST_NS = 1e9, 0.25e9 -- no progress for what is over by then; nor before anybody waits
 local EMPTY_ATTEMPTS, EMPTY_BUDGET_S = 4, 0.02
 
 local help = [[
@@ -248,7 +248,8 @@ local function new_progress(given, name)
     function progress.tell(part, per_call_ns)
         part = (done + part) / given["repeat"]
         local elapsed_ns = codetimer.now_ns() - start_ns
-        if not (out and err and part > 0) or elapsed_ns / part < SHORTEST_S * 1e9 then return end
+        local waits = part > 0 and elapsed_ns >= FIRST_NS and elapsed_ns / part >= SHORTEST_NS
+        if not (out and err and waits) then return end
         local line = native.progress(part, elapsed_ns, per_call_ns, given.unit)
         io.stderr:write("\r", name:gsub("%c", "?"):sub(1, math.max(0, 76 - #line)), ": ", line, "\27[K")
         shown = true

@@ -52,14 +52,14 @@ describe("codetimer-lua time", function()
             .. "done = done or setmetatable({}, {__gc = function() print(n, runs) end})"
         local out = check("-n", 777, "-r", 2, "-s", setup, "n = n + 1")
         assert.equal(2, select(2, out:gsub("\n    Calls:          777\n", "")))
-        assert.is_truthy(out:find "\n2 runs: best [%d.]+ ns, median [%d.]+ ns, worst [%d.]+ ns per call\n\n")
+        assert.is_truthy(out:find "\n2 runs: best %S+ %S+, median %S+ %S+, worst %S+ %S+ per call\n\n")
         assert.is_truthy(out:find "1554\t2\n")
     end)
 
     it("finds n where none is given", function()
         local out = check("-t", 0.01, "local x = 1")
         local calls = out:match "^local x = 1\n    Calls: +([%d,]+)\n"
-        assert.is_true(tonumber((calls:gsub(",", ""))) > 1000)
+        assert.is_true(tonumber((calls:gsub(",", ""))) > 0)
         assert.is_truthy(check("-n", "0", "-t", "0.01"):find "^empty\n    Calls: ")
     end)
 
@@ -73,10 +73,10 @@ describe("codetimer-lua time", function()
         local out = check("-vp", "--unit=msec", "-t", "0.02", "--memory", "--gc-time", "--name", "tables",
             "local t = {}")
         assert.is_truthy(out:find "^tables\n")
-        assert.is_truthy(out:find "Per Call: +0%.0%d+ ms")
-        assert.is_truthy(out:find "CPU Time: +0%.0%d+ ms per call\n")
+        assert.is_truthy(out:find "Per Call: +[%d.]+ ms")
+        assert.is_truthy(out:find "CPU Time: +[%d.]+ ms per call\n")
         assert.is_truthy(out:find "Memory: +1%.00 allocator calls and %d+%.0 bytes per call")
-        assert.is_truthy(out:find "Empty Call: +0%.0%d+ ms to 0%.0%d+ ms %(empty statement%)\n")
+        assert.is_truthy(out:find "Empty Call: +[%d.]+ ms to [%d.]+ ms %(empty statement%)\n")
         assert.is_truthy(out:find("GC time is unknown", 1, true))
     end)
 
@@ -125,7 +125,7 @@ describe("a statement that fails", function()
             [{ "x +" }] = "codetimer-lua: statement:1: syntax error near '+'\n    x +\n",
             [{ "-s", "local 1", "" }] = "codetimer-lua: setup:1: <name> expected near '1'\n    local 1\n",
             [{ "if x then", "break", "end" }] = "break outside",
-            [{ "end for i = 1, 2 do" }] = "codetimer-lua: statement:1: '<eof>' expected near 'end'\n",
+            [{ "end for i = 1, 2 do" }] = "codetimer-lua: statement:1: <eof> expected near 'end'\n",
             [{ "return 5" }] = "codetimer-lua: a statement cannot return\n",
             [{ "-s", "local x <const> = 1", "x = 2" }] = "attempt to assign to const variable 'x'\n    x = 2\n",
         } do
@@ -212,7 +212,7 @@ describe("progress", function()
         if not child.can "command -v script" then return pending "there is no script" end
         local code = [[script -qec "$0 time -t 1.3 --name loop ''" /dev/null]]
         local out = shell(code:gsub("%$0", program))
-        assert.is_truthy(out:find "\rloop: %d+ %%, [%d.]+ ns per call, %d s left\27%[K.*\r\27%[Kloop\r\n", out)
+        assert.is_truthy(out:find "\rloop: %d+ %%, [%d.]+ %S+ per call, %d s left\27%[K.*\r\27%[Kloop\r\n", out)
         assert.is_nil(check("-t", 1.3, ""):find("left", 1, true))
     end)
 end)

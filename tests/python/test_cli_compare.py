@@ -46,16 +46,16 @@ def lua(folder, *arguments):
 
 def test_statements(folder):
     """The slower one is found; the others are compared with the first."""
-    out = compare(folder, "-t", "0.4", "-s", "n = 100", "[i for i in range(n)]", "n")
+    out = compare(folder, "-t", "1", "-s", "n = 100", "[i for i in range(n)]", "n")
     assert re.search(r"^n is [\d,.]+× faster than \[i for i in range\(n\)\], ", out, re.MULTILINE)
-    assert re.search(r"^\[i for i in range\(n\)\] +[\d.]+ µs .+ baseline ", out, re.MULTILINE)
+    assert re.search(r"^\[i for i in range\(n\)\] +[\d.]+ \w+ .+ baseline ", out, re.MULTILINE)
 
 
 def test_options(folder):
     out = compare(
         folder, "-t", "0.1", "-v", "-u", "usec", "--memory", "--gc-time", "--json", "r.json", "--", "object()", "1"
     )
-    assert re.search(r"object\(\) +0\.[\d]+ µs", out) and "Rounds: " in out and "Allocations" in out
+    assert re.search(r"object\(\) +[\d.]+ µs", out) and "Rounds: " in out and "Allocations" in out
     document = json.loads((folder / "r.json").read_text())
     assert [result["name"] for result in document["results"]] == ["object()", "1"]
     assert document["results"][0]["memory"]["allocations"] == document["results"][0]["memory"]["calls"]
@@ -253,8 +253,8 @@ def test_report_is_the_same_in_both_languages(folder):
 
 
 def test_files_of_both_languages(folder):
-    lua(folder, "time", "-t", "0.05", "--json", "lua.json", "-s", "local x = 1", "local y = x + 1")
-    assert run(folder, "time", "-t", "0.05", "--json", "python.json", "1", cwd=folder).returncode == 0
+    lua(folder, "time", "-t", "0.5", "--json", "lua.json", "-s", "local x = 1", "local y = x + 1")
+    assert run(folder, "time", "-t", "0.5", "--json", "python.json", "1", cwd=folder).returncode == 0
     out = compare(folder, "python.json", "lua.json")
     assert re.search(r"^python: Python 3\.\d+\.\d+\S*, .+\nlua: Lua 5\.4, ", out)
     assert "1 / local y = x + 1: lua " in out and "not measured in turns" in out

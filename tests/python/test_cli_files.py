@@ -76,15 +76,13 @@ def pyperf(folder, *arguments):
 
 
 def test_pyperf_reads_our_files(folder):
-    for name, statement in (("a.json", "sum(range(100))"), ("b.json", "sum(range(1000))")):
-        arguments = ("-t", "0.1", "--name", "sum", "--format", "pyperf", statement)
+    for name, statement in (("a.json", "sum(range(10))"), ("b.json", "sum(range(10_000))")):
+        arguments = ("-t", "0.5", "--name", "sum", "--format", "pyperf", statement)
         (folder / name).write_text(printed(folder, *arguments))
     assert "Mean +- std dev: " in pyperf(folder, "show", "a.json")
     assert "x slower" in pyperf(folder, "compare_to", "a.json", "b.json")
-    assert "###" in pyperf(folder, "hist", "a.json")
-    assert "Number of values" in pyperf(folder, "stats", "a.json") or "Total number of values" in pyperf(
-        folder, "stats", "a.json"
-    )
+    assert "#" in pyperf(folder, "hist", "a.json")
+    assert "number of values" in pyperf(folder, "stats", "a.json").lower()
 
 
 def test_pyperf_reads_several_runs(folder):

@@ -18,6 +18,7 @@ from codetimer.cli.native import progress_line
 from codetimer.cli.text import cut, printable, symbols
 
 SHORTEST_NS = 1_000_000_000
+FIRST_NS = 250_000_000  # before that nobody waits, and what is to come is not yet known well
 
 
 class Progress:
@@ -49,7 +50,7 @@ class Progress:
             return
         part = (self._done + part) / self._runs
         elapsed_ns = now_ns() - self._start_ns
-        if part <= 0 or elapsed_ns / part < SHORTEST_NS:
+        if part <= 0 or elapsed_ns < FIRST_NS or elapsed_ns / part < SHORTEST_NS:
             return
         line = progress_line(part, elapsed_ns, per_call_ns, self._unit, self._symbols.micro != "µ")
         columns = shutil.get_terminal_size().columns
