@@ -192,10 +192,8 @@ const ct_result *ctpy_result_get(PyObject *self);
 
 /* ---- files.c: for the command line ---- */
 
-PyObject *ctpy_export(PyObject *module, PyObject *args, PyObject *kwargs);
-PyObject *ctpy_print_result(PyObject *module, PyObject *args, PyObject *kwargs);
-PyObject *ctpy_progress_line(PyObject *module, PyObject *args);
-PyObject *ctpy_result_ratio(PyObject *module, PyObject *args);
+/* Adds its functions to the module. */
+int ctpy_files_add(PyObject *module);
 
 /* ---- environment.c: the type codetimer.Environment ---- */
 

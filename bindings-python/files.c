@@ -54,7 +54,7 @@ static int take(const ctpy_state *state, PyObject *what, several *all, PyObject 
     return all->results != NULL ? 0 : -1;
 }
 
-PyObject *ctpy_export(PyObject *module, PyObject *args, PyObject *kwargs) {
+static PyObject *export_text(PyObject *module, PyObject *args, PyObject *kwargs) {
     static const char *const keywords[] = {"what", "format", "host", "machine", "date", NULL};
     ct_export_options options = {.size = sizeof options};
     several all = {NULL, 0, NULL, 0, {0}};
@@ -93,7 +93,7 @@ static PyObject *format_report(const void *what, const ct_report_options *stream
 }
 
 /* One Result: its report; several: the sentence on them. */
-PyObject *ctpy_print_result(PyObject *module, PyObject *args, PyObject *kwargs) {
+static PyObject *print_report(PyObject *module, PyObject *args, PyObject *kwargs) {
     static const char *const keywords[] = {"what", "file", "verbose", "unit", "process", NULL};
     several all = {NULL, 0, NULL, 0, {.size = sizeof all.report}};
     const char *unit = NULL;
@@ -122,7 +122,7 @@ static size_t put_progress(const void *what, const void *options, char *buffer, 
     return ct_progress_format(progress->part, progress->elapsed_ns, progress->per_call_ns, options, buffer, size);
 }
 
-PyObject *ctpy_progress_line(PyObject *module, PyObject *args) {
+static PyObject *make_progress_line(PyObject *module, PyObject *args) {
     ct_report_options options = {.size = sizeof options};
     progress progress;
     const char *unit;
@@ -167,7 +167,7 @@ static size_t put_claim(const void *what, const void *options, char *buffer, siz
 }
 
 /* (Ratio, sentence); None where the core does not compare them. */
-PyObject *ctpy_result_ratio(PyObject *module, PyObject *args) {
+static PyObject *make_ratio(PyObject *module, PyObject *args) {
     ct_report_options options = {.size = sizeof options};
     ct_result a = {0}, b = {0};
     claim claim;
@@ -183,3 +183,13 @@ PyObject *ctpy_result_ratio(PyObject *module, PyObject *args) {
     if (sentence == NULL) Py_CLEAR(ratio);
     return ratio != NULL ? Py_BuildValue("(NN)", ratio, sentence) : NULL;
 }
+
+static PyMethodDef functions[] = {
+    {"_export", CTPY_WITH_KEYWORDS(export_text), METH_VARARGS | METH_KEYWORDS, NULL},
+    {"_print", CTPY_WITH_KEYWORDS(print_report), METH_VARARGS | METH_KEYWORDS, NULL},
+    {"_progress_line", make_progress_line, METH_VARARGS, NULL},
+    {"_result_ratio", make_ratio, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+int ctpy_files_add(PyObject *module) { return PyModule_AddFunctions(module, functions); }

@@ -210,10 +210,6 @@ static PyMethodDef functions[] = {
     {"_and_then", ctpy_and_then, METH_VARARGS, NULL},
     {"time", CTPY_WITH_KEYWORDS(ctpy_time), METH_VARARGS | METH_KEYWORDS, time_doc},
     {"compare", CTPY_WITH_KEYWORDS(ctpy_compare), METH_VARARGS | METH_KEYWORDS, ctpy_compare_doc},
-    {"_export", CTPY_WITH_KEYWORDS(ctpy_export), METH_VARARGS | METH_KEYWORDS, NULL},
-    {"_print", CTPY_WITH_KEYWORDS(ctpy_print_result), METH_VARARGS | METH_KEYWORDS, NULL},
-    {"_progress_line", ctpy_progress_line, METH_VARARGS, NULL},
-    {"_result_ratio", ctpy_result_ratio, METH_VARARGS, NULL},
     {"initialize", CTPY_WITH_KEYWORDS(ctpy_initialize), METH_VARARGS | METH_KEYWORDS, initialize_doc},
     {"last_result", get_last_result, METH_NOARGS, last_result_doc},
     {"last_comparison", get_last_comparison, METH_NOARGS, last_comparison_doc},
@@ -286,7 +282,7 @@ static int exec_module(PyObject *module) {
     if (add_type(module, &ctpy_result_spec, &state->result_type) < 0) return -1;
     if (add_type(module, &ctpy_environment_spec, &state->environment_type) < 0) return -1;
     if (add_type(module, &ctpy_comparison_spec, &state->comparison_type) < 0) return -1;
-    if (add_type(module, &ctpy_statement_spec, &state->statement_type) < 0) return -1;
+    if (add_type(module, &ctpy_statement_spec, &state->statement_type) < 0 || ctpy_files_add(module) < 0) return -1;
     if (ctpy_info_add_types(module, state) < 0 || ctpy_facts_add_types(module, state) < 0) return -1;
     if (add_type(module, &ctpy_counter_spec, &state->counter_type) < 0) return -1;
     if (add_type(module, &ctpy_sample_spec, &state->sample_type) < 0) return -1;

@@ -276,7 +276,8 @@ static void test_progress(void **unused) {
                  {0.5, 12.3456, "50 %, 12.346 ns per call, 1 s left"},
                  {1, 12, "100 %, 12.000 ns per call, 0 s left"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        size_t length = ct_progress_format(cases[i].part, 1000000000, cases[i].per_call_ns, NULL, buffer, sizeof buffer);
+        double part = cases[i].part, per_call_ns = cases[i].per_call_ns;
+        size_t length = ct_progress_format(part, 1000000000, per_call_ns, NULL, buffer, sizeof buffer);
         assert_string_equal(buffer, cases[i].expected);
         assert_int_equal(length, strlen(cases[i].expected));
     }

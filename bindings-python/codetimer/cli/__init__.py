@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The command codetimer: measure statements, run a program measured, watch and switch the counters of running processes.
+"""The command codetimer: measure statements, run a program measured, watch and switch counters of running processes.
 
 Each subcommand is a module of this package with add_parser(subparsers) and run(args), which returns the exit code.
 Where the command is named first, only its module is imported. What begins with something else is a statement to time,
