@@ -142,6 +142,7 @@ ct__lua_rounds *ct__lua_new_rounds(lua_State *L, int names, int functions, int c
     lua_toclose(L, -1);
     ct__lua_gc_arm(L);
     rounds->armed = 1;
+    rounds->collecting = lua_gc(L, LUA_GCISRUNNING, 0);
     ct__lua_gc_read(L, &rounds->before);
     *status = begin(L, rounds, names);
     return *status == CT_OK ? rounds : NULL;
@@ -163,6 +164,14 @@ static void note_candidate(lua_State *L, int index, const ct__lua_rounds *rounds
     lua_pop(L, 1);
 }
 
+static void note_collector(lua_State *L, const ct__lua_rounds *rounds) {
+    const int collecting = lua_gc(L, LUA_GCISRUNNING, 0);
+    if (rounds->collecting && !collecting)
+        ct_compare_note(rounds->compare, "A candidate has stopped the garbage collector.");
+    if (!rounds->collecting && collecting)
+        ct_compare_note(rounds->compare, "A candidate has restarted the garbage collector.");
+}
+
 /* What the host knows of each candidate. */
 static int make_comparison(lua_State *L, ct__lua_rounds *rounds, const char *interrupted, ct_comparison **comparison) {
     static const uint64_t none[CT__LUA_GENERATIONS];
@@ -172,6 +181,7 @@ static int make_comparison(lua_State *L, ct__lua_rounds *rounds, const char *int
     size_t known = 0;
     ct__lua_gc now;
     ct__lua_gc_read(L, &now);
+    note_collector(L, rounds);
     if (rounds->lost != now.lost)
         ct_compare_note(rounds->compare, "Collections are not shown: there was no memory to count them.");
     if (rounds->options.gc_time) ct_compare_note(rounds->compare, ct__lua_gc_time_note);

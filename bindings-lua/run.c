@@ -15,7 +15,7 @@ typedef struct lua_run {
     int complete;   /* n calls were made */
     int printed;    /* or tried: the report is written once */
     int status;     /* CT_OK: there is a result */
-    int collecting; /* was the collector running at the start? */
+    int collecting; /* was the collector running before the first call? */
     int is_lua;     /* fn is no C function */
     size_t overheads_count;
     ct_overhead overheads[CT__LUA_OVERHEADS];
@@ -36,14 +36,12 @@ static lua_run *check_run(lua_State *L, int index) {
 /* The last thing before the first chunk, and before the first that is not forgotten. */
 static void begin_counting(lua_State *L, int index) {
     ct__lua_gc_settle(L);
-    lua_run *run = check_run(L, index);
-    run->collecting = lua_gc(L, LUA_GCISRUNNING, 0);
-    ct__lua_gc_read(L, &run->before);
+    ct__lua_gc_read(L, &check_run(L, index)->before);
 }
 
 /* watch(run, closure): nothing of ours is collected during the run. */
 static int watch_run(lua_State *L) {
-    check_run(L, 1);
+    check_run(L, 1)->collecting = lua_gc(L, LUA_GCISRUNNING, 0);
     ct__lua_loop_watch(L);
     begin_counting(L, 1);
     return 0;

@@ -75,6 +75,7 @@ typedef struct ct__lua_rounds {
     size_t turn;            /* the candidate whose turn it is or was, "count" for the twin */
     int counted;            /* collections are */
     int armed;              /* the sentinels are */
+    int collecting;         /* was the collector running before the first turn? */
     int complete;           /* the budget is used up */
     int printed;            /* or tried: the table is written once */
     int status;             /* CT_OK: there is a comparison */

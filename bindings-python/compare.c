@@ -156,6 +156,14 @@ static void note_candidates(ctpy_rounds *rounds, const ctpy_pending *raised) {
     note(rounds, rounds->ended_by, words);
 }
 
+static void note_gc(const ctpy_rounds *rounds) {
+    const int collects = PyGC_IsEnabled();
+    if (rounds->collected && !collects)
+        ct_compare_note(rounds->compare, "the garbage collector was switched off during the comparison");
+    if (!rounds->collected && collects)
+        ct_compare_note(rounds->compare, "the garbage collector was switched on during the comparison");
+}
+
 /* Of a candidate; "overheads" has room for what is known of empty calls. */
 static int describe(const ctpy_rounds *rounds, size_t at, int timed, ct_overhead *overheads, ct_time_finish *finish) {
     static const uint64_t none[CT_GC_GENERATIONS_MAX];
@@ -185,6 +193,7 @@ static int end_rounds(ctpy_rounds *rounds, const ctpy_pending *raised, ct_compar
     ct_overhead overheads[CT_CANDIDATES_MAX][CTPY_OVERHEADS];
     const int timed = end_pauses(rounds);
     note_candidates(rounds, raised);
+    note_gc(rounds);
     for (size_t i = 0; i < rounds->count; i++)
         if (describe(rounds, i, timed, overheads[i], &finishes[i]) < 0) PyErr_Clear(); /* they were known before */
     int status = ct_compare_end(rounds->compare, finishes, raised->word, comparison);
@@ -242,6 +251,7 @@ static PyObject *run(ctpy_state *state, request *request) {
                           .candidates = request->candidates,
                           .count = request->count,
                           .baseline = request->baseline,
+                          .collected = PyGC_IsEnabled(),
                           .progress = &progress};
     PyObject *comparison = NULL;
     if (ctpy_overheads(state, 1, overheads, &known) < 0) return NULL;

@@ -23,9 +23,10 @@ typedef struct timed_run {
 
 /* ---- what the host knows ---- */
 
-static void note_gc(ct_run *run, const ctpy_collections *before, const ctpy_collections *after) {
-    if (before->enabled && !after->enabled) ct_time_note(run, "the garbage collector was switched off during the run");
-    if (!before->enabled && after->enabled) ct_time_note(run, "the garbage collector was switched on during the run");
+/* Also what a call of the warm-up has changed. */
+static void note_gc(ct_run *run, int enabled, const ctpy_collections *after) {
+    if (enabled && !after->enabled) ct_time_note(run, "the garbage collector was switched off during the run");
+    if (!enabled && after->enabled) ct_time_note(run, "the garbage collector was switched on during the run");
 }
 
 /* Takes the counts after the run. Where it came to no call, those before it are the same. */
@@ -35,7 +36,7 @@ static void read_after(timed_run *timed, ctpy_collections *after) {
         ct_time_note(timed->run, "collections are unknown: gc.get_stats failed after the run");
     }
     if (!timed->gc.known) timed->gc.before = *after;
-    note_gc(timed->run, &timed->gc.before, after);
+    note_gc(timed->run, timed->gc.enabled, after);
 }
 
 /* Whether the pauses are known. */
@@ -118,6 +119,7 @@ static PyObject *make_run(timed_run *timed) {
         (void)ctpy_pauses_end(timed->state, timed->gc.pauses);
         return NULL;
     }
+    timed->gc.enabled = PyGC_IsEnabled();
     if (ctpy_gc_begin(&timed->gc) == 0) (void)ctpy_loop(timed->state, timed->run, &timed->body);
     return conclude(timed); /* the exception of either is still set */
 }

@@ -69,7 +69,8 @@ typedef struct ctpy_gc {
     const ctpy_state *state;
     ctpy_pauses *pauses; /* NULL: not asked for */
     ct_gc_time time;
-    int known; /* "before" is */
+    int enabled; /* was the collector, before the first call */
+    int known;   /* "before" is */
     ctpy_collections before;
 } ctpy_gc;
 
@@ -144,6 +145,7 @@ typedef struct ctpy_rounds {
     ctpy_progress *progress; /* NULL: nobody wants to know */
     size_t ended_by;         /* the candidate that raised; count where none did */
     uint64_t pause_ns;       /* when others were let in */
+    int collected;           /* the collector was switched on before the first call */
 } ctpy_rounds;
 
 /* Begins the comparison, with copies of its own code for each candidate. Returns 0, or -1 with an exception;

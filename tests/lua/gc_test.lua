@@ -111,6 +111,22 @@ describe("a collector that fn", function()
         assert.is_nil(result.interrupted)
     end)
 
+    it("stops in the warm-up of an automatic run is noted, too", function()
+        local result = codetimer.time("stops", nil, function() collectgarbage("stop") end,
+            { budget = 0.01, file = false })
+        assert.is_truthy(table.concat(result.notes, "\n"):find "The function has stopped the garbage collector.")
+    end)
+
+    it("stops in a comparison stays stopped, and a note tells it", function()
+        local fns = { off = function() collectgarbage("stop") end, other = function() end }
+        local said = "A candidate has stopped the garbage collector."
+        local found = codetimer.compare(fns, { budget = 0.01, file = false })
+        assert.is_truthy(table.concat(found.notes, "\n"):find(said))
+        assert.is_false(collectgarbage("isrunning"))
+        found = codetimer.compare(fns, { budget = 0.01, file = false })
+        assert.is_falsy(table.concat(found.notes, "\n"):find(said))
+    end)
+
     it("restarts goes on, and a note tells it", function()
         collectgarbage("stop")
         local result = codetimer.time("restarts", 5, function() collectgarbage("restart") end, silent)

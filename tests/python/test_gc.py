@@ -3,6 +3,7 @@
 over C callables; and the collector is left as it was found, or as fn left it."""
 
 import gc
+import io
 import itertools
 import marshal
 
@@ -126,6 +127,21 @@ def test_what_fn_changes_stays_changed_and_is_noted():
         gc.enable()
     assert own_notes(off) == ("the garbage collector was switched off during the run",)
     assert own_notes(on) == ("the garbage collector was switched on during the run",)
+
+
+def test_what_fn_changes_in_the_warm_up_is_noted():
+    """Also in a comparison; and not what was so before."""
+    options = {"budget": 0.01, "file": io.StringIO()}
+    try:
+        alone = codetimer.time("", None, gc.disable, **options)
+        gc.enable()
+        turns = codetimer.compare({"off": gc.disable, "other": int}, **options)
+        before = codetimer.time("", None, int, **options), codetimer.compare({"one": int, "other": int}, **options)
+    finally:
+        gc.enable()
+    assert "the garbage collector was switched off during the run" in alone.notes
+    assert "the garbage collector was switched off during the comparison" in turns.notes
+    assert not any("switched" in note for made in before for note in made.notes)
 
 
 def test_a_full_collection_comes_first():
