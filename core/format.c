@@ -76,7 +76,7 @@ void ct__text_put_decimal(ct__text *text, double value, int decimals) {
 }
 
 void ct__text_put_percent(ct__text *text, double part, int decimals) {
-    if (part > 1e6) {
+    if (part > CT__PERCENT_MAX) {
         ct__text_put(text, "> 100,000,000 %");
         return;
     }

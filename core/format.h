@@ -29,7 +29,8 @@ void ct__text_put_count(ct__text *text, uint64_t count);
  * 1e19 is written as just that; what is negative or no number as "?": callers never pass it. */
 void ct__text_put_decimal(ct__text *text, double value, int decimals);
 
-/* A part as a percentage: 0.0123 -> "1.2 %". Above a millionfold it says just that. */
+/* A part as a percentage: 0.0123 -> "1.2 %". Above a millionfold, CT__PERCENT_MAX, it says just that: "> ...". */
+#define CT__PERCENT_MAX 1e6
 void ct__text_put_percent(ct__text *text, double part, int decimals);
 
 /* A duration in the unit (ns, us, ms, s) in which it is 1 to 999.999, three decimals: "123.457 ns". */

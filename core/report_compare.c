@@ -56,7 +56,7 @@ static void put_resolved(ct__text *text, const ct_ratio *ratio, const ct_report_
         ct__text_put(text, "< 0.01 %");
         return;
     }
-    ct__text_put(text, options->ascii ? ">= " : "\xe2\x89\xa5 ");
+    if (ratio->resolved <= CT__PERCENT_MAX) ct__text_put(text, options->ascii ? ">= " : "\xe2\x89\xa5 ");
     ct__text_put_percent(text, ratio->resolved, ratio->resolved < 0.001 ? 2 : 1);
 }
 

@@ -220,6 +220,8 @@ static void test_sentences(void **unused) {
     check_verdict(same, 1, "b\\n and a: no difference resolved; this machine resolves >= 0.04 %");
     same.resolved = 0;
     check_verdict(same, 1, "b\\n and a: no difference resolved; this machine resolves < 0.01 %");
+    same.resolved = 2e6;
+    check_verdict(same, 1, "b\\n and a: no difference resolved; this machine resolves > 100,000,000 %");
     same.in_turns = apart.in_turns = 0;
     same.resolved = 0.2;
     check_verdict(same, 1,
