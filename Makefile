@@ -278,7 +278,7 @@ bench: build $(BENCH_PROGRAMS) ## what a run's loop and a measured call cost, be
 	@for version in $(BENCH_VERSIONS); do \
 	    tests/setup/venv.sh $(B)/bench-$$version $(B)/venv-$$version/bin/python tests/python/requirements-bench.txt || \
 	        $(B)/venv-$$version/bin/python -m venv $(B)/bench-$$version; \
-	    for bench in measured async; do \
+	    for bench in measured async compare; do \
 	        PYTHONPATH=$(CURDIR)/$(B)/python-$$version/lib $(B)/bench-$$version/bin/python \
 	            tests/python/bench_$$bench.py || exit 1; done; done
 	@for version in $(filter-out 3.10 3.11,$(VERSIONS)); do \

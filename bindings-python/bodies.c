@@ -12,7 +12,7 @@ typedef struct table {
 } table;
 
 static void clear(table *table) {
-    for (size_t i = 0; i < (CT_CANDIDATES_MAX + 1) * CTPY_LAYOUTS; i++) Py_CLEAR(table->copies[i]);
+    for (size_t i = 0; i < (size_t)(CT_CANDIDATES_MAX + 1) * CTPY_LAYOUTS; i++) Py_CLEAR(table->copies[i]);
 }
 
 /* ---- functions ---- */

@@ -139,6 +139,8 @@ int ctpy_code_flags(PyObject *fn);
 PyObject *ctpy_time(PyObject *module, PyObject *args, PyObject *kwargs);
 PyObject *ctpy_compare(PyObject *module, PyObject *args, PyObject *kwargs);
 extern const char ctpy_compare_doc[];
+PyObject *ctpy_last_comparison(PyObject *module, PyObject *ignored);
+extern const char ctpy_last_comparison_doc[];
 
 /* ---- block.c ---- */
 

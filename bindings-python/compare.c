@@ -12,7 +12,8 @@ const char ctpy_compare_doc[] =
     "verbose=False)\n--\n\n"
     "Find out which of several functions is faster, print a table, and return the Comparison.\n\n"
     "candidates: a dict {name: function} of 2 to 32; functions as time takes them. They are called in\n"
-    "    turns, all in each round, so that what changes on the machine falls on all alike.\n"
+    "    turns, all in each round, so that what changes on the machine falls on all alike; Python functions\n"
+    "    as copies of them at several places in memory, so that where they lie does not count.\n"
     "baseline: the name of the one that the others are compared with; None: the first. It takes part once\n"
     "    more as its own twin: what the twin seems to differ is what this machine cannot resolve now.\n"
     "budget: seconds all in all, above 0; None: 0.25 for each candidate.\n"
@@ -20,6 +21,11 @@ const char ctpy_compare_doc[] =
     "An exception that a candidate raises, or Ctrl-C, ends the comparison: the partial table is printed,\n"
     "last_comparison() holds the partial Comparison, and the exception goes on unchanged.\n"
     "Raises TypeError or ValueError for wrong arguments, before anything runs.";
+
+const char ctpy_last_comparison_doc[] =
+    "last_comparison($module, /)\n--\n\n"
+    "The Comparison that ended last in this interpreter, also one that an exception ended early. None\n"
+    "before the first.";
 
 typedef struct request {
     PyObject *given; /* {name: fn}, a list of its pairs */
@@ -270,4 +276,10 @@ PyObject *ctpy_compare(PyObject *module, PyObject *args, PyObject *kwargs) {
     if (parse(args, kwargs, &request) == 0) comparison = run(ctpy_get_state(module), &request);
     clear(&request);
     return comparison;
+}
+
+PyObject *ctpy_last_comparison(PyObject *module, PyObject *ignored) {
+    (void)ignored;
+    PyObject *last = ctpy_get_state(module)->last_comparison;
+    return Py_NewRef(last != NULL ? last : Py_None);
 }

@@ -36,10 +36,6 @@ PyDoc_STRVAR(time_doc,
              "report raises, after last_result() has been set.\n"
              "Any thread may time; other threads go on running meanwhile, and fn may call time itself.");
 
-PyDoc_STRVAR(last_comparison_doc, "last_comparison($module, /)\n--\n\n"
-                                  "The Comparison that ended last in this interpreter, also one that an exception\n"
-                                  "ended early. None before the first.");
-
 PyDoc_STRVAR(initialize_doc,
              "initialize($module, /, priority='high', cpu=None)\n--\n\n"
              "Prepare the calling thread for measuring and say what was obtained, as an Environment.\n\n"
@@ -168,12 +164,6 @@ static PyObject *get_last_result(PyObject *module, PyObject *ignored) {
     return Py_NewRef(last != NULL ? last : Py_None);
 }
 
-static PyObject *get_last_comparison(PyObject *module, PyObject *ignored) {
-    (void)ignored;
-    PyObject *last = ctpy_get_state(module)->last_comparison;
-    return Py_NewRef(last != NULL ? last : Py_None);
-}
-
 static PyObject *get_clock_info(PyObject *module, PyObject *ignored) {
     (void)ignored;
     ct_clock clock;
@@ -212,7 +202,7 @@ static PyMethodDef functions[] = {
     {"compare", CTPY_WITH_KEYWORDS(ctpy_compare), METH_VARARGS | METH_KEYWORDS, ctpy_compare_doc},
     {"initialize", CTPY_WITH_KEYWORDS(ctpy_initialize), METH_VARARGS | METH_KEYWORDS, initialize_doc},
     {"last_result", get_last_result, METH_NOARGS, last_result_doc},
-    {"last_comparison", get_last_comparison, METH_NOARGS, last_comparison_doc},
+    {"last_comparison", ctpy_last_comparison, METH_NOARGS, ctpy_last_comparison_doc},
     {"clock_info", get_clock_info, METH_NOARGS, clock_info_doc},
     {"thread_cycles", get_thread_cycles, METH_NOARGS, thread_cycles_doc},
     {"now_ns", get_now_ns, METH_NOARGS, now_ns_doc},

@@ -48,7 +48,7 @@ async def coroutine_function():
 
 
 RESULT = codetimer.time("Kept ±", 1000, list, file=io.StringIO())
-PAIR = {"a": lambda: [i for i in ()], "b": list}
+PAIR = {"a": lambda: {i: i for i in ()}, "b": list}
 COMPARISON = codetimer.compare(PAIR, file=io.StringIO(), budget=0.01, memory=True)
 
 CALLS = {
