@@ -115,8 +115,8 @@ void ct__lua_push_text(lua_State *L, ct__lua_put put, const void *what);
 /* Pushes an empty result. */
 void ct__lua_new_result(lua_State *L);
 
-/* Puts a C result, of a Lua function or not (-1: of neither kind, nothing is known of empty ones), into the empty result at "index"; into anything else it is not put, but
- * freed, and 0 returned. */
+/* Puts a C result, of a Lua function or not (-1: of neither kind, nothing is known of empty ones), into the empty
+ * result at "index"; into anything else it is not put, but freed, and 0 returned. */
 int ct__lua_set_result(lua_State *L, int index, ct_result *result, int is_lua);
 
 /* Pushes the result of a candidate, which belongs to the comparison at "index". */
