@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Protocol
 
-    class Command(Protocol):
+    class _Command(Protocol):
         """What the module of a subcommand has."""
 
         def add_parser(self, subparsers: Any) -> argparse.ArgumentParser: ...
@@ -126,12 +126,12 @@ def tell(message: str) -> None:
         print(f"codetimer: {message}", file=sys.stderr)
 
 
-def load(command: str) -> Command:
+def load(command: str) -> _Command:
     """The module of a subcommand."""
     from importlib import import_module
     from typing import cast
 
-    return cast("Command", import_module(f"codetimer.cli.{COMMANDS[command]}"))
+    return cast("_Command", import_module(f"codetimer.cli.{COMMANDS[command]}"))
 
 
 def _run(arguments: list[str]) -> int:

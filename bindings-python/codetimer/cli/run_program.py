@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-    Decorator = Callable[[Any], Any]
+    _Decorator = Callable[[Any], Any]
 
 STDIN = "<stdin>"
 Namespace: Any = type(sys.implementation)
@@ -73,7 +73,7 @@ class Program:
             return ""
         return self.path if self.is_folder else os.path.dirname(os.path.realpath(self.path))
 
-    def run(self, decorator: Decorator | None = None) -> None:
+    def run(self, decorator: _Decorator | None = None) -> None:
         """The whole life of the program and the end of the process: does not return. decorator: of the functions that
         its main module defines."""
         self.main.__spec__ = None
@@ -84,21 +84,21 @@ class Program:
         else:
             self._run_file(self.path, decorator)
 
-    def _run_stdin(self, decorator: Decorator | None) -> None:
+    def _run_stdin(self, decorator: _Decorator | None) -> None:
         if decorator is not None:
             from codetimer.cli.run_defs import run_stdin
 
             run_stdin(vars(self.main), decorator)
         _extension._run_stdin()
 
-    def _run_file(self, path: str, decorator: Decorator | None) -> None:
+    def _run_file(self, path: str, decorator: _Decorator | None) -> None:
         if decorator is not None:
             from codetimer.cli.run_defs import run_file
 
             run_file(path, vars(self.main), decorator)
         _extension._run_file(path)
 
-    def _run_module(self, decorator: Decorator | None) -> None:
+    def _run_module(self, decorator: _Decorator | None) -> None:
         import runpy
 
         if decorator is not None:
