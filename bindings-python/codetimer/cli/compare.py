@@ -48,7 +48,7 @@ with a report of what was measured until then
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "compare", help="find out which statement, or which result file, is faster", description=DESCRIPTION,
-        epilog=EPILOG, usage="codetimer compare [OPTION]... [--] {STATEMENT STATEMENT... | FILE FILE...}",
+        epilog=EPILOG, usage="codetimer compare [OPTION]... {STATEMENT STATEMENT... | FILE FILE...}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     add_options(parser)

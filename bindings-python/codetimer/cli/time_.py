@@ -50,7 +50,7 @@ report of what was measured until then
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "time", help="measure a statement, as timeit does", description=DESCRIPTION, epilog=EPILOG,
-        usage="codetimer time [OPTION]... [--] [STATEMENT]...",
+        usage="codetimer time [OPTION]... [STATEMENT]...",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     parser.add_argument(
