@@ -54,7 +54,7 @@ def test_a_candidate_that_raises(at, who, capsys):
 
 def test_a_c_candidate_that_raises():
     with pytest.raises(StopIteration):
-        compare({"a": int, "b": iter(range(3)).__next__})
+        compare({"a": int, "b": iter(range(3)).__next__}, budget=100)
     assert codetimer.last_comparison().interrupted == "StopIteration"
     assert codetimer.last_comparison().results["b"].calls + codetimer.last_comparison().results["b"].warmup_calls <= 3
 
@@ -75,7 +75,7 @@ def test_its_own_error_goes_before_that_of_printing():
             raise OSError
 
     with pytest.raises(LookupError):
-        compare({"a": int, "b": raising_at(9, LookupError())}, file=Refusing())
+        compare({"a": int, "b": raising_at(9, LookupError())}, file=Refusing(), budget=100)
     with pytest.raises(OSError):
         compare({"a": int, "b": float}, file=Refusing())
     assert codetimer.last_comparison().interrupted is None
@@ -199,7 +199,7 @@ def test_collections_are_those_of_the_candidate():
 def test_no_entry_stays_in_gc_callbacks():
     before = list(gc.callbacks)
     with pytest.raises(LookupError):
-        compare({"a": int, "b": raising_at(100, LookupError())}, gc_time=True)
+        compare({"a": int, "b": raising_at(100, LookupError())}, gc_time=True, budget=100)
     assert gc.callbacks == before
     kept = list(gc.callbacks)
     try:
