@@ -48,8 +48,8 @@ static void read_records(ct_view *view) {
     }
 }
 
-/* In a file that contradicts itself the list and the words it switches may lie upon each other, so what is read back need
- * not be what was written. */
+/* In a file that contradicts itself the list and the words it switches may lie upon each other, so what is read back
+ * need not be what was written. */
 static void control(ct_view *view) {
     static char text[70000];
     size_t length;
