@@ -16,7 +16,7 @@ import pytest
 LIBRARY = str(Path(codetimer.__file__).parent.parent)
 
 # Under a leak checker this process is checked at its end. What programs that it starts leave behind at theirs, as Python
-# itself does, is not ours to free, and their standard error is compared.
+# does itself, is not ours to free, and their standard error is compared.
 if "ASAN_OPTIONS" in os.environ:
     os.environ["ASAN_OPTIONS"] += ":detect_leaks=0"
 
