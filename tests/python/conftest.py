@@ -15,8 +15,8 @@ import pytest
 # Where codetimer was imported from, for scripts that run in a process of their own.
 LIBRARY = str(Path(codetimer.__file__).parent.parent)
 
-# Under a leak checker this process is checked at its end. What programs that it starts leave behind at theirs, as Python
-# does itself, is not ours to free, and their standard error is compared.
+# Under a leak checker this process is checked at its end. What programs that it starts leave behind at theirs is not
+# ours to free, as Python does so itself, and their standard error is compared.
 if "ASAN_OPTIONS" in os.environ:
     os.environ["ASAN_OPTIONS"] += ":detect_leaks=0"
 
