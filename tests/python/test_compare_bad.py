@@ -87,8 +87,10 @@ def interrupted(candidates):
 
     previous, last = signal.signal(signal.SIGALRM, handler), codetimer.last_comparison()
     try:
+        delay = 0.1
         while codetimer.last_comparison() is last:  # it may have come before the comparison began
-            signal.setitimer(signal.ITIMER_REAL, 0.1)
+            signal.setitimer(signal.ITIMER_REAL, delay)
+            delay *= 2
             with pytest.raises(KeyboardInterrupt):
                 compare(candidates, budget=1e9)
     finally:

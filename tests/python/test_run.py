@@ -129,8 +129,10 @@ def interrupted_by_signal(fn):
     codetimer.time("", 0, fn)
     previous = signal.signal(signal.SIGALRM, handler)
     try:
+        delay = 0.05
         while codetimer.last_result().calls == 0:
-            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            signal.setitimer(signal.ITIMER_REAL, delay)
+            delay *= 2
             with pytest.raises(KeyboardInterrupt):
                 codetimer.time("", 2**62, fn)
     finally:
