@@ -24,9 +24,15 @@ class Terminal(io.StringIO):
 def test_to_stdout(table, capsys):
     assert codetimer.report() is None
     printed = capsys.readouterr().out.splitlines()
-    assert printed[0].split() == "Member Calls Average P50 P99 Min Max Total Errors In Flight".split()
+    head = printed[0].split()
+    assert [word for word in head if word != "Active"] == (
+        "Member Calls Average P50 P99 Min Max Total Errors In Flight".split()
+    )
     (row,) = [line for line in printed if line.startswith("group/test.report")]
-    assert row.split() == [r"group/test.report\x1b", "1", *["1.500", "µs"] * 6, "0", "0"]
+    times = ["1.500", "µs"] * 6
+    if "Active" in head:  # other tests' coroutines are there
+        times[2:2] = ["1.500", "µs"]
+    assert row.split() == [r"group/test.report\x1b", "1", *times, "0", "0"]
 
 
 def test_to_file(table, capsys):
