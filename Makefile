@@ -78,6 +78,7 @@ LUA_MODULE := $(D)/lua/$(LUA_VERSION)/codetimer.so
 
 # Interpreters: known after set-up, hence asked for only when a recipe needs them.
 VERSIONS = $(shell cut -f 1 $(B)/pythons 2>/dev/null)
+NEWEST = $(lastword $(sort $(VERSIONS)))
 VENV_PYTHON := $(B)/venv/bin/python
 TALLY ?= $(B)/tally/$(firstword $(MAKECMDGOALS))
 export TALLY
@@ -205,7 +206,7 @@ test-lua: setup-base ## the Lua tests
 PYTESTS ?= tests/python
 # They start hundreds of commands that are plain Python: the oldest and the newest version do.
 COMMAND_TESTS := $(patsubst %,tests/python/test_cli_%.py,commands completion record serve top)
-ENDS = $(firstword $(sort $(VERSIONS))) $(lastword $(sort $(VERSIONS)))
+ENDS = $(firstword $(sort $(VERSIONS))) $(NEWEST)
 WRAPPER ?=
 SUITE ?=
 programs: $(TEST_PROGRAMS) $(REAL_PROGRAMS)
@@ -232,18 +233,21 @@ SANITIZER_ENV = UBSAN_OPTIONS=print_stacktrace=1 CODETIMER_TEST_SCRIPTS=20000 \
 	LSAN_OPTIONS=suppressions=$(CURDIR)/tests/sanitizers/lsan-python.supp:print_suppressions=0 \
 	ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1
 PRELOAD = LD_PRELOAD=$(shell $(CC) -print-file-name=libasan.so):$(shell $(CC) -print-file-name=libubsan.so)
-# The default Python. Its leak tests watch the size of the process, which the quarantine of freed blocks would hide.
-ASAN_PYTHON = $(ASAN) run-python VERSIONS=$(firstword $(VERSIONS)) \
-	WRAPPER='env PYTHONMALLOC=malloc $(PRELOAD) $(SANITIZER_ENV)$(1)'
+ASAN_PYTHON = $(ASAN) run-python VERSIONS=$(1) WRAPPER='env PYTHONMALLOC=malloc $(PRELOAD) $(SANITIZER_ENV)$(2)'
+# The leak tests watch the size of the process, which the quarantine of freed blocks would hide.
 LEAK_TESTS := $(wildcard tests/python/test_leaks*.py)
+# What is another code where there is sys.monitoring: on the newest Python too, whose own texts that live for ever would
+# drown what leaks.
+MONITORING_TESTS := $(wildcard tests/python/test_instrument*.py tests/python/test_async*.py)
 .PHONY: sanitize valgrind coverage
 sanitize: build ## C, Lua and Python tests under the sanitizers for addresses, undefined behaviour, leaks, threads
 	$(NEW_TALLY)
 	@$(ASAN) run-c WRAPPER='env $(SANITIZER_ENV)'
 	@$(ASAN) run-lua WRAPPER='env $(SANITIZER_ENV) $(PRELOAD)'
-	@$(call ASAN_PYTHON) PYTESTS="tests/python $(addprefix --ignore=,$(LEAK_TESTS))"
-	@$(call ASAN_PYTHON,:quarantine_size_mb=0:thread_local_quarantine_size_kb=0) PYTESTS="$(LEAK_TESTS)" \
-	    SUITE="sanitized, leaks, "
+	@$(call ASAN_PYTHON,$(firstword $(VERSIONS))) PYTESTS="tests/python $(addprefix --ignore=,$(LEAK_TESTS))"
+	@$(call ASAN_PYTHON,$(firstword $(VERSIONS)),:quarantine_size_mb=0:thread_local_quarantine_size_kb=0) \
+	    PYTESTS="$(LEAK_TESTS)" SUITE="sanitized, leaks, "
+	@$(call ASAN_PYTHON,$(NEWEST),:detect_leaks=0) PYTESTS="$(MONITORING_TESTS)" SUITE="sanitized, monitoring, "
 	@$(MAKE) run-threads
 	$(SUM)
 
