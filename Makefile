@@ -219,7 +219,8 @@ run-python: $(B)/env.sh $(LUA_MODULE) pythons
 	    case " $(ENDS) " in *" $$version "*) ignored= ;; *) ignored="$(addprefix --ignore=,$(COMMAND_TESTS))" ;; esac; \
 	    PYTHONPATH=$(CURDIR)/$(D)/python-$$version/lib CODETIMER_LUA_CPATH="$(CURDIR)/$(dir $(LUA_MODULE))?.so" \
 	    tests/tally run pytest "$(SUITE)Python $$version" \
-	        $(WRAPPER) $(B)/venv-$$version/bin/python -m pytest -v -p no:cacheprovider $$ignored $(PYTESTS); done
+	        $(WRAPPER) $(B)/venv-$$version/bin/python -m pytest -v -o cache_dir=$(CURDIR)/$(D)/python-$$version/cache \
+	        $$ignored $(PYTESTS); done
 run-lua: $(B)/env.sh build-lua
 	@. $(B)/env.sh && LUA_CPATH="$(CURDIR)/$(dir $(LUA_MODULE))?.so;;" \
 	    tests/tally run busted "$(SUITE)Lua $(LUA_VERSION)" \
