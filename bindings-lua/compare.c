@@ -167,9 +167,10 @@ static int finish_comparison(lua_State *L, int status, lua_KContext context) {
     return ct__lua_print(L, FILE_, COMPARISON, rounds->options.verbose);
 }
 
-/* After the loop. */
-static int conclude_comparison(lua_State *L, int status, lua_KContext context) {
-    ct__lua_rounds *rounds = ct__lua_check_rounds(L, ROUNDS);
+/* The rounds, and what comes after them. */
+static int make_comparison(lua_State *L, int status, lua_KContext context) {
+    while (ct__lua_push_round(L, ROUNDS, COMPARISON)) lua_callk(L, 1, 0, context, make_comparison);
+    const ct__lua_rounds *rounds = ct__lua_check_rounds(L, ROUNDS);
     end_comparison(L, ROUNDS, NULL);
     if (rounds->status != CT_OK) return ct__lua_fail(L, rounds->status);
     return finish_comparison(L, status, context);
@@ -203,8 +204,5 @@ int ct__lua_compare(lua_State *L) {
     set_value(L, FILE_, ROUNDS_FILE);
     set_value(L, PROGRESS, LOOP_PROGRESS);
     rounds->loop.tells = !lua_isnil(L, PROGRESS);
-    ct__lua_push_loop(L, CT__LUA_ROUNDS_TYPE);
-    lua_pushvalue(L, ROUNDS);
-    lua_callk(L, 1, 0, 0, conclude_comparison);
-    return conclude_comparison(L, LUA_OK, 0);
+    return make_comparison(L, LUA_OK, 0);
 }

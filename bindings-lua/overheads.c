@@ -65,10 +65,7 @@ static int measure(lua_State *L) {
     ct__lua_push_texts(L, labels, CT__LUA_OVERHEADS);
     push_functions(L);
     if (ct__lua_new_rounds(L, NAMES, FUNCTIONS, 0, &options, 0, &status) == NULL) return 0;
-    ct__lua_push_loop(L, CT__LUA_ROUNDS_TYPE);
-    lua_pushvalue(L, ROUNDS);
-    lua_call(L, 1, 0);
-    ct__lua_check_rounds(L, ROUNDS);
+    while (ct__lua_push_round(L, ROUNDS, ROUNDS)) lua_call(L, 1, 0);
     if (ct__lua_end_rounds(L, ROUNDS, NULL, &comparison) != CT_OK) return 0;
     keep(L, comparison);
     ct_comparison_free(comparison);

@@ -73,6 +73,8 @@ typedef struct ct__lua_rounds {
     ct__lua_options options;
     size_t count, baseline;
     size_t turn;            /* the candidate whose turn it is or was, "count" for the twin */
+    size_t turns_left;      /* in the round */
+    uint64_t rounds;        /* begun */
     int counted;            /* collections are */
     int armed;              /* the sentinels are */
     int collecting;         /* was the collector running before the first turn? */
@@ -98,6 +100,10 @@ void ct__lua_rounds_open(lua_State *L);
  * refuses. */
 ct__lua_rounds *ct__lua_new_rounds(lua_State *L, int names, int functions, int counted, const ct__lua_options *options,
                                    size_t baseline, int *status);
+
+/* Pushes the loop for the next round and its argument, above "top" and at another height each time; returns 0, with the
+ * stack at "top", when there is none any more. Raises an error if the rounds have been ended. */
+int ct__lua_push_round(lua_State *L, int index, int top);
 
 /* Raises an error if the rounds have been ended. */
 ct__lua_rounds *ct__lua_check_rounds(lua_State *L, int index);

@@ -8,7 +8,7 @@
  * on the machine falls on all alike. A round gives the logarithm of the ratio of two candidates' times. Of these the
  * median is shown, with the exact interval of the sign test, which holds whatever the distribution. The baseline takes
  * part once more under another name, its twin: how far the twin seems to differ from it is what this machine cannot
- * resolve now, and no difference below twice that, or below 0.1 %, is claimed.
+ * resolve now. No difference below twice that is claimed, nor one whose interval reaches below 0.1 %.
  */
 #ifndef CODETIMER_COMPARE_H
 #define CODETIMER_COMPARE_H
@@ -35,7 +35,7 @@ typedef struct ct_ratio {
     double ratio;       /* median over the rounds */
     double low, high;   /* its interval */
     double confidence;  /* of the interval, after the correction for several candidates: 0.99 of all together */
-    int different;      /* 1: the interval excludes 1, by more than the twin shows */
+    int different;      /* 1: the interval excludes 1 by 0.1 %, and the ratio by more than the twin shows */
     double resolved;    /* differences below this are not resolved: 0.008 means 0.8 % */
     int in_turns;       /* 1: measured in the same rounds; 0: of two results that only stand beside each other */
     const char *reason; /* NULL, or why it is not known */

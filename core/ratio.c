@@ -7,7 +7,7 @@
  * several candidates each comparison gets its share of the 1 % (Bonferroni), so that all together are right with 99 %.
  * But rounds that follow each other are not independent, and two copies of one function need not be equally fast; so
  * the baseline is compared with itself in the same rounds, and a difference has to be twice as large as that one could
- * be by its own interval, and at least 0.1 %.
+ * be by its own interval, and the whole of its own interval has to lie beyond 0.1 %.
  */
 #include <math.h>
 
@@ -72,8 +72,8 @@ void ct__ratio_judge(const ct_ratio *twin, ct_ratio *ratio) {
     double shown = fmax(fabs(log(twin->low)), fabs(log(twin->high)));
     double floor = fmax(floor_factor * shown, log1p(floor_least));
     set_resolved(ratio, floor);
-    int excludes = ratio->low > 1 || ratio->high < 1;
-    ratio->different = excludes && fabs(log(ratio->ratio)) > floor;
+    double least = fmax(log(ratio->low), -log(ratio->high)); /* of the interval; below 0 if that encloses 1 */
+    ratio->different = least > log1p(floor_least) && fabs(log(ratio->ratio)) > floor;
 }
 
 int ct_comparison_ratio(const ct_comparison *comparison, size_t a, size_t b, ct_ratio *ratio) {
