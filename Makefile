@@ -292,7 +292,7 @@ bench: build $(BENCH_PROGRAMS) ## what a run's loop and a measured call cost, be
 	            tests/python/bench_$$bench.py || exit 1; done; done
 	@for version in $(filter-out 3.10 3.11,$(VERSIONS)); do \
 	    $(B)/venv-$$version/bin/python tests/python/bench_instrument.py || exit 1; done
-	@. $(B)/env.sh && for bench in measured disabled memory; do $(LUA) tests/lua/bench_$$bench.lua || exit 1; done
+	@. $(B)/env.sh && for bench in measured disabled memory compare; do $(LUA) tests/lua/bench_$$bench.lua || exit 1; done
 
 $(D)/codetimer.pc: FORCE
 	@mkdir -p $(@D)
