@@ -8,7 +8,7 @@
  * stack, the same for all candidates, until the frame has been at every place in a page.
  *
  * The collector is left as it is: a collection falls on the candidate whose allocation makes it due. Its counts are
- * read around each turn, outside the clock. In a turn nothing here makes an object.
+ * read around each turn, outside the clock. In a turn nothing here makes an object; between two rounds the loop does.
  *
  * Invariant: loop.run is the run of the turn under way, NULL between turns; compare is NULL before begin and after the
  * end; the sentinels are armed exactly while "armed" is 1.
