@@ -169,8 +169,9 @@ static int counter_sample(lua_State *L) {
 static int counter_record(lua_State *L) {
     ct__lua_counter *counter = ct__lua_check_counter(L, 1);
     lua_Integer duration_ns = ct__lua_check_count(L, 2, 2, "duration_ns", LUA_MAXINTEGER);
-    ct_counter_record(counter->handle, (uint64_t)duration_ns, lua_toboolean(L, 3) ? CT_FAILED : CT_RETURNED);
-    if (!counter->plain) ct__lua_trace_increment(L, counter->handle, duration_ns);
+    int counts =
+        ct_counter_record(counter->handle, (uint64_t)duration_ns, lua_toboolean(L, 3) ? CT_FAILED : CT_RETURNED);
+    if (counts && !counter->plain) ct__lua_trace_increment(L, counter->handle, duration_ns);
     return 0;
 }
 

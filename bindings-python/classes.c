@@ -155,9 +155,9 @@ static int prepare(const work *job) {
 /* A property knows its name from the making of the class. */
 static int tell_name(const work *job, PyObject *name, PyObject *made) {
     if (!PyObject_TypeCheck(made, &PyProperty_Type)) return 0;
-    PyObject *tell = PyObject_GetAttrString(made, "__set_name__");
+    PyObject *tell = PyObject_GetAttrString((PyObject *)&PyProperty_Type, "__set_name__"); /* a subclass's was called */
     if (tell == NULL) return ctpy_forgive();
-    PyObject *told = PyObject_CallFunctionObjArgs(tell, (PyObject *)job->type, name, NULL);
+    PyObject *told = PyObject_CallFunctionObjArgs(tell, made, (PyObject *)job->type, name, NULL);
     Py_DECREF(tell);
     Py_XDECREF(told);
     return told != NULL ? 0 : -1;

@@ -3,9 +3,11 @@
  * kinds.c: things that hold functions and bind or call them in their own way: static and class methods, properties,
  * cached properties, partials and the like.
  *
- * Such a thing is not wrapped, because then it would no longer be one: it is built again, by its own type and with all
- * its attributes, around measured functions. If none of its functions had to be replaced, it is returned as it is. Only
- * a singledispatchmethod gets a stand-in that binds as it does, since what it will call is not known before the call.
+ * Such a thing is not wrapped, because then it would no longer be one: it is built again, as of its own type and with
+ * all its attributes, around measured functions. A subclass may have a constructor that wants other arguments and does
+ * other things; so that of the built-in type makes it, and what the subclass keeps is copied. If none of its functions
+ * had to be replaced, it is returned as it is. Only a singledispatchmethod gets a stand-in that binds as it does, since
+ * what it will call is not known before the call.
  */
 #include "measured.h"
 
@@ -18,7 +20,7 @@ typedef struct kind {
     PyTypeObject *type;    /* a built-in type, or */
     const char *functools; /* the name of one in functools */
     part parts[3];
-    PyObject *(*build)(PyObject *old, PyObject *const *functions); /* NULL: gets a stand-in */
+    PyObject *(*build)(PyTypeObject *base, PyObject *old, PyObject *const *functions); /* NULL: gets a stand-in */
 } kind;
 
 /* ---- building again ---- */
@@ -44,13 +46,40 @@ static PyObject *give_up(PyObject *made) {
     return NULL;
 }
 
-/* Steals "made". */
-static PyObject *with_dict(PyObject *made, PyObject *old) {
-    return made != NULL && inherit_dict(made, old) < 0 ? give_up(made) : made;
+/* Slots of the classes between the type of "old" and "base". */
+static int inherit_slots(PyObject *made, PyObject *old, PyTypeObject *base) {
+    PyObject *mro = Py_TYPE(old)->tp_mro;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(mro) && PyTuple_GET_ITEM(mro, i) != (PyObject *)base; i++) {
+        PyObject *name, *slot;
+        Py_ssize_t position = 0;
+        while (PyDict_Next(((PyTypeObject *)PyTuple_GET_ITEM(mro, i))->tp_dict, &position, &name, &slot)) {
+            if (!Py_IS_TYPE(slot, &PyMemberDescr_Type)) continue;
+            PyObject *value = Py_TYPE(slot)->tp_descr_get(slot, old, (PyObject *)Py_TYPE(old));
+            int failed = value != NULL ? Py_TYPE(slot)->tp_descr_set(slot, made, value) : ctpy_forgive();
+            Py_XDECREF(value);
+            if (failed) return -1;
+        }
+    }
+    return 0;
 }
 
-static PyObject *build_method(PyObject *old, PyObject *const *functions) {
-    return with_dict(PyObject_CallOneArg((PyObject *)Py_TYPE(old), functions[0]), old);
+/* Steals "made". */
+static PyObject *with_state(PyObject *made, PyObject *old, PyTypeObject *base) {
+    if (made == NULL) return NULL;
+    return inherit_dict(made, old) < 0 || inherit_slots(made, old, base) < 0 ? give_up(made) : made;
+}
+
+/* An object of the type of "old", made by the constructor of "base" alone. Steals "args". */
+static PyObject *construct(PyTypeObject *base, PyObject *old, PyObject *args, PyObject *keywords) {
+    PyObject *made = args != NULL ? base->tp_new(Py_TYPE(old), args, keywords) : NULL;
+    int wants = base->tp_init != PyBaseObject_Type.tp_init;
+    if (made != NULL && wants && base->tp_init(made, args, keywords) < 0) made = give_up(made);
+    Py_XDECREF(args);
+    return with_state(made, old, base);
+}
+
+static PyObject *build_method(PyTypeObject *base, PyObject *old, PyObject *const *functions) {
+    return construct(base, old, PyTuple_Pack(1, functions[0]), NULL);
 }
 
 /* A text that comes from the getter goes on coming from it. New; NULL with an exception. */
@@ -64,14 +93,11 @@ static PyObject *own_doc(PyObject *property, PyObject *fget) {
     return doc != NULL ? doc : Py_NewRef(Py_None);
 }
 
-static PyObject *build_property(PyObject *old, PyObject *const *functions) {
-    PyObject *arguments[4];
+static PyObject *build_property(PyTypeObject *base, PyObject *old, PyObject *const *functions) {
+    PyObject *arguments[3], *doc = own_doc(old, functions[0]);
+    if (doc == NULL) return NULL;
     for (size_t i = 0; i < 3; i++) arguments[i] = functions[i] != NULL ? functions[i] : Py_None;
-    arguments[3] = own_doc(old, functions[0]);
-    if (arguments[3] == NULL) return NULL;
-    PyObject *made = PyObject_Vectorcall((PyObject *)Py_TYPE(old), arguments, 4, NULL);
-    Py_DECREF(arguments[3]);
-    return with_dict(made, old);
+    return construct(base, old, Py_BuildValue("OOON", arguments[0], arguments[1], arguments[2], doc), NULL);
 }
 
 /* The positional arguments of a partial, after the function. */
@@ -84,19 +110,17 @@ static PyObject *partial_arguments(PyObject *old, PyObject *function) {
     return all;
 }
 
-static PyObject *build_partial(PyObject *old, PyObject *const *functions) {
-    PyObject *args = partial_arguments(old, functions[0]);
-    PyObject *keywords = args != NULL ? PyObject_GetAttrString(old, "keywords") : NULL;
-    PyObject *made = keywords != NULL ? PyObject_Call((PyObject *)Py_TYPE(old), args, keywords) : NULL;
-    Py_XDECREF(args);
+static PyObject *build_partial(PyTypeObject *base, PyObject *old, PyObject *const *functions) {
+    PyObject *keywords = PyObject_GetAttrString(old, "keywords");
+    PyObject *made = keywords != NULL ? construct(base, old, partial_arguments(old, functions[0]), keywords) : NULL;
     Py_XDECREF(keywords);
-    return with_dict(made, old);
+    return made;
 }
 
 /* Objects of Python classes that keep everything in their dict: a copy with another function. */
-static PyObject *build_copy(PyObject *old, PyObject *const *functions) {
-    PyObject *type = (PyObject *)Py_TYPE(old);
-    PyObject *made = with_dict(PyObject_CallMethod(type, "__new__", "O", type), old);
+static PyObject *build_copy(PyTypeObject *base, PyObject *old, PyObject *const *functions) {
+    (void)base;
+    PyObject *made = construct(&PyBaseObject_Type, old, PyTuple_New(0), NULL);
     return made != NULL && PyObject_SetAttrString(made, "func", functions[0]) < 0 ? give_up(made) : made;
 }
 
@@ -112,14 +136,21 @@ static const kind kinds[] = {
     {NULL, "singledispatchmethod", {{"func", ""}}, NULL},
 };
 
-int ctpy_is_functools(PyObject *object, const char *name) {
+/* New; NULL, without an exception too, if there is none or nobody has imported functools. */
+static PyTypeObject *get_functools(const char *name) {
     PyObject *text = PyUnicode_FromString("functools");
     PyObject *functools = text != NULL ? PyImport_GetModule(text) : NULL;
     PyObject *type = functools != NULL ? PyObject_GetAttrString(functools, name) : NULL;
     Py_XDECREF(text);
     Py_XDECREF(functools);
-    int is = type != NULL && PyType_Check(type) && PyObject_TypeCheck(object, (PyTypeObject *)type);
-    Py_XDECREF(type);
+    if (type != NULL && !PyType_Check(type)) Py_CLEAR(type);
+    return (PyTypeObject *)type;
+}
+
+int ctpy_is_functools(PyObject *object, const char *name) {
+    PyTypeObject *type = get_functools(name);
+    int is = type != NULL && PyObject_TypeCheck(object, type);
+    Py_XDECREF((PyObject *)type);
     return ctpy_forgive() < 0 ? -1 : is;
 }
 
@@ -169,13 +200,22 @@ static int measure_parts(ctpy_state *state, const kind *of, const ctpy_labels *l
     return replaced;
 }
 
+static PyObject *build_again(const kind *of, PyObject *object, PyObject *const *functions) {
+    if (of->type != NULL) return of->build(of->type, object, functions);
+    PyTypeObject *base = get_functools(of->functools);
+    PyObject *made = base != NULL ? of->build(base, object, functions) : NULL;
+    if (base == NULL && !PyErr_Occurred()) made = Py_NewRef(object); /* functools has just been taken away */
+    Py_XDECREF((PyObject *)base);
+    return made;
+}
+
 static int build(ctpy_state *state, const kind *of, PyObject *object, const ctpy_labels *labels, PyObject **functions,
                  PyObject **rebuilt) {
     for (size_t i = 0; i < 3; i++)
         if (get_part(object, &of->parts[i], &functions[i]) < 0) return -1;
     int replaced = measure_parts(state, of, labels, functions);
     if (replaced < 0) return -1;
-    *rebuilt = replaced ? of->build(object, functions) : Py_NewRef(object);
+    *rebuilt = replaced ? build_again(of, object, functions) : Py_NewRef(object);
     return *rebuilt != NULL ? 0 : -1;
 }
 

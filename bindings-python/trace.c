@@ -122,8 +122,7 @@ void ctpy_leave_active_traced(ctpy_state *state, ct_counter *counter, const ct_t
 }
 
 void ctpy_record_traced(ctpy_state *state, ct_counter *counter, uint64_t duration_ns, int outcome) {
-    ct_counter_record(counter, duration_ns, outcome);
-    tell_increment(state, counter, (int64_t)duration_ns);
+    if (ct_counter_record(counter, duration_ns, outcome)) tell_increment(state, counter, (int64_t)duration_ns);
 }
 
 PyObject *ctpy_trace_increments(PyObject *module, PyObject *on) {

@@ -72,8 +72,9 @@ CT_API int64_t ct_leave_active(ct_counter *counter, const ct_token *token, const
 /* 1 if a call that begins now would count, 0 if the counter is disabled or removed. */
 CT_API int ct_counter_enabled(const ct_counter *counter);
 
-/* Counts one call that was timed elsewhere. A duration that the total cannot hold is an anomaly, and not counted. */
-CT_API void ct_counter_record(ct_counter *counter, uint64_t duration_ns, int outcome);
+/* Counts one call that was timed elsewhere. Returns 1; or 0 if it does not count, because the counter is disabled or
+ * removed, or because the total cannot hold the duration, which is an anomaly. */
+CT_API int ct_counter_record(ct_counter *counter, uint64_t duration_ns, int outcome);
 
 /* Starts a new generation: all values begin again; a call under way does not count. CT_OK, CT_ENOENT (it was removed).
  * */

@@ -171,15 +171,16 @@ int64_t ct_leave_active(ct_counter *counter, const ct_token *token, const ct_act
     return leave_slowly(counter, token, read_clock(token), active, outcome);
 }
 
-void ct_counter_record(ct_counter *counter, uint64_t duration_ns, int outcome) {
+int ct_counter_record(ct_counter *counter, uint64_t duration_ns, int outcome) {
     uint64_t state = ct__get(counter->state);
     if (state != counter->seen) state = ct__counter_resolve(counter);
-    if (!ct__enabled(state)) return;
+    if (!ct__enabled(state)) return 0;
     if (ct__get(&counter->slot->total_ns) > UINT64_MAX - duration_ns) {
         ct__add(&counter->slot->anomalies, 1); /* no clock can do that, but a caller can */
-        return;
+        return 0;
     }
     ct__add(&counter->slot->entered, 1);
     ct__add(&counter->slot->finished, 1);
     update(counter, duration_ns, duration_ns, 1, outcome);
+    return 1;
 }

@@ -304,9 +304,9 @@ static void test_difference(void **unused) {
 /* A total that would start again at 0 must not: the call is an anomaly. */
 static void test_overflow(void **unused) {
     (void)unused;
-    ct_counter_record(counter, UINT64_MAX - 10, CT_RETURNED);
-    ct_counter_record(counter, 11, CT_RETURNED);
-    ct_counter_record(counter, 10, CT_RETURNED);
+    assert_true(ct_counter_record(counter, UINT64_MAX - 10, CT_RETURNED));
+    assert_false(ct_counter_record(counter, 11, CT_RETURNED));
+    assert_true(ct_counter_record(counter, 10, CT_RETURNED));
     take_sample();
     assert_true(sample.calls == 2 && sample.total_ns == UINT64_MAX && sample.anomalies == 1 && sample.in_flight == 0);
 }

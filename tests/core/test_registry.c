@@ -141,13 +141,13 @@ static void check_held_memory_is_not_reused(void) {
     ct_counter *held, *other;
     ct_sample sample;
     CHECK(ct_counter_open(writer, NULL, "held", NULL, &held) == CT_OK);
-    ct_counter_record(held, 5, CT_RETURNED);
+    CHECK(ct_counter_record(held, 5, CT_RETURNED) == 1);
     CHECK(ct_counter_remove(held) == CT_OK);
     CHECK(ct_counter_open(writer, NULL, "other", NULL, &other) == CT_OK);
     CHECK(other->definition->record != held->definition->record);
     ct_counter_record(other, 5, CT_RETURNED);
     CHECK(other->slot != held->slot);
-    ct_counter_record(held, 5, CT_RETURNED);
+    CHECK(ct_counter_record(held, 5, CT_RETURNED) == 0);
     ct_counter_sample(other, &sample);
     CHECK(sample.calls == 1);
     ct_counter_close(held);

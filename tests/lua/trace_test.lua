@@ -73,6 +73,19 @@ describe("the trace function", function()
         assert.equal(1, counters("c.fails").errors)
     end)
 
+    it("is told of no increment that does not count", function()
+        codetimer.timer("c.not"):stop()
+        local counter = counters("c.not")
+        for _ = 1, 2 do counter:record(math.maxinteger) end
+        codetimer.trace_increments = true
+        events = {}
+        counter:record(math.maxinteger) -- the total cannot hold it
+        counter:record(0)
+        counter:remove()
+        counter:record(7)
+        assert.same({ "increment c/c.not 0", "removed c/c.not" }, events)
+    end)
+
     it("is told of increments of calls that began or ended otherwise", function()
         local wrapped = measured(coroutine.yield, "c.between")
         local before, during = coroutine.create(wrapped), coroutine.create(wrapped)

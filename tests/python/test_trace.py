@@ -44,6 +44,22 @@ def test_events(log):
     ]
 
 
+def test_no_increment_of_what_does_not_count(log):
+    counter = codetimer.timer("test.trace").counter
+    for _ in range(2):
+        counter.record(2**63 - 1)
+    codetimer.trace_increments(True)
+    log.clear()
+    counter.record(2**63 - 1)  # the total cannot hold it
+    counter.record(0)
+    counter.remove()
+    counter.record(7)
+    assert [line for _, line in log if "counter" in line] == [
+        "counter test/test.trace incremented by 0 ns",
+        "counter removed: test/test.trace",
+    ]
+
+
 def test_increments_when_asked_for(log):
     timer = codetimer.timer("test.trace")
     counter = timer.counter
