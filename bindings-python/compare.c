@@ -148,8 +148,14 @@ static void note(ctpy_rounds *rounds, size_t at, const char *what) {
     ct_compare_note(rounds->compare, sentence);
 }
 
-static void note_candidates(ctpy_rounds *rounds, const ctpy_pending *raised) {
+static void note_end(ctpy_rounds *rounds, const ctpy_pending *raised) {
     char words[100];
+    if (rounds->ended_by == rounds->count || raised->word == NULL) return;
+    (void)PyOS_snprintf(words, sizeof words, "was running when it ended (%.60s)", raised->word);
+    note(rounds, rounds->ended_by, words);
+}
+
+static void note_candidates(ctpy_rounds *rounds) {
     for (size_t i = 0; i < rounds->count; i++)
         if (rounds->candidates[i].is_generator)
             note(rounds, i, "is a generator function: only the creation of its generators was timed");
@@ -157,9 +163,6 @@ static void note_candidates(ctpy_rounds *rounds, const ctpy_pending *raised) {
         if (ctpy_statement_check(rounds->state, rounds->candidates[i].fn) &&
             !ctpy_statement_is_quick(rounds->candidates[i].fn))
             note(rounds, i, "has a long setup, run once: where its code lies can make a few %");
-    if (rounds->ended_by == rounds->count || raised->word == NULL) return;
-    (void)PyOS_snprintf(words, sizeof words, "was running when it ended (%.60s)", raised->word);
-    note(rounds, rounds->ended_by, words);
 }
 
 static void note_gc(const ctpy_rounds *rounds) {
@@ -198,7 +201,8 @@ static int end_rounds(ctpy_rounds *rounds, const ctpy_pending *raised, ct_compar
     ct_time_finish finishes[CT_CANDIDATES_MAX];
     ct_overhead overheads[CT_CANDIDATES_MAX][CTPY_OVERHEADS];
     const int timed = end_pauses(rounds);
-    note_candidates(rounds, raised);
+    note_end(rounds, raised);
+    note_candidates(rounds);
     note_gc(rounds);
     for (size_t i = 0; i < rounds->count; i++)
         if (describe(rounds, i, timed, overheads[i], &finishes[i]) < 0) PyErr_Clear(); /* they were known before */

@@ -277,7 +277,7 @@ void ct_compare_note(ct_compare *compare, const char *sentence) {
     ct__comparison_block *block = compare->block;
     size_t at = block->comparison.notes_count;
     ct__text text;
-    if (at == CT__NOTES_MAX) return;
+    if (at == CT__COMPARISON_NOTES_MAX) return;
     ct__text_start(&text, block->note_text[at], CT__NOTE_SIZE);
     ct__text_put(&text, sentence);
     block->notes[at] = block->note_text[at];

@@ -11,7 +11,8 @@
 #include "codetimer.h"
 #include "run.h"
 
-enum { CT__ROUNDS_MAX = 1024, CT__REASON_SIZE = 160 };
+/* Notes: one of each candidate, and some of them all. */
+enum { CT__ROUNDS_MAX = 1024, CT__REASON_SIZE = 160, CT__COMPARISON_NOTES_MAX = CT_CANDIDATES_MAX + CT__NOTES_MAX };
 
 typedef struct ct__comparison_block {
     ct_comparison comparison; /* first: ct_comparison_free gets its address */
@@ -19,8 +20,8 @@ typedef struct ct__comparison_block {
     ct_ratio ratios[CT_CANDIDATES_MAX];
     char interrupted[128];
     char reason[CT__REASON_SIZE]; /* why there is no ratio; the same for all */
-    const char *notes[CT__NOTES_MAX];
-    char note_text[CT__NOTES_MAX][CT__NOTE_SIZE];
+    const char *notes[CT__COMPARISON_NOTES_MAX];
+    char note_text[CT__COMPARISON_NOTES_MAX][CT__NOTE_SIZE];
     size_t stored;                                     /* rounds in "logs", tied ones too */
     float logs[CT_CANDIDATES_MAX + 1][CT__ROUNDS_MAX]; /* NAN: the clock saw nothing */
     unsigned char disturbed[CT_CANDIDATES_MAX + 1][CT__ROUNDS_MAX]; /* 1: other threads had the CPU in all slots */

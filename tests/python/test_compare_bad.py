@@ -81,6 +81,18 @@ def test_its_own_error_goes_before_that_of_printing():
     assert codetimer.last_comparison().interrupted is None
 
 
+def test_no_note_is_lost():
+    def generator():
+        yield
+
+    candidates = {f"g{i}": generator for i in range(30)} | {"bad": raising_at(3, ValueError("mine"))}
+    with pytest.raises(ValueError, match="mine"):
+        compare(candidates)
+    first, *others = codetimer.last_comparison().notes
+    assert first.startswith("bad was running when it ended (ValueError")
+    assert len([note for note in others if "generator function" in note]) == 30
+
+
 def interrupted(candidates):
     def handler(number, frame):
         raise KeyboardInterrupt
