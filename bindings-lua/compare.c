@@ -150,18 +150,26 @@ void ct__lua_close_comparison(lua_State *L, ct__lua_rounds *rounds) {
     lua_pop(L, 2);
 }
 
-/* A memory pass for each candidate, then the table. */
-static int finish_comparison(lua_State *L, int status, lua_KContext context) {
-    (void)status;
+/* A candidate can put any value into our place on the stack, through the debug library: what lies there is looked at
+ * after every call. */
+static ct__lua_rounds *check_ended(lua_State *L) {
     ct__lua_rounds *rounds = luaL_checkudata(L, ROUNDS, CT__LUA_ROUNDS_TYPE);
     if (ct__lua_find_comparison(L, COMPARISON) == NULL) luaL_error(L, "the comparison has been ended from outside");
     luaL_checktype(L, FUNCTIONS, LUA_TTABLE);
+    return rounds;
+}
+
+/* A memory pass for each candidate, then the table. */
+static int finish_comparison(lua_State *L, int status, lua_KContext context) {
+    (void)status;
+    ct__lua_rounds *rounds = check_ended(L);
     while (rounds->options.memory && rounds->counting_memory < rounds->count) {
         const size_t at = rounds->counting_memory++;
         lua_pushcfunction(L, ct__lua_count_allocations);
         lua_rawgeti(L, FUNCTIONS, (lua_Integer)at + 1);
         ct__lua_push_result(L, COMPARISON, at, 0);
         lua_callk(L, 2, 0, context, finish_comparison);
+        rounds = check_ended(L);
     }
     rounds->printed = 1;
     return ct__lua_print(L, FILE_, COMPARISON, rounds->options.verbose);

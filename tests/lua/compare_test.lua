@@ -311,4 +311,36 @@ describe("a candidate that fails", function()
             assert(not pcall(function() return comparison.rounds end))
             assert(codetimer.time("", 3, collectgarbage).gc_collections[2] == 3)]]
     end)
+
+    it("puts any value into any place of the stack, in the rounds and in the memory pass", function()
+        child.check [[
+            local codetimer = require "codetimer"
+            local compare, options = codetimer.compare, { file = false, budget = 1e-4, memory = true }
+            local function find_level()
+                for level = 2, 20 do
+                    local found = debug.getinfo(level, "f")
+                    if found and found.func == compare then return level - 1 end
+                end
+            end
+            local function attack(slot, value, in_pass)
+                local before, hits = codetimer.last_comparison(), 0
+                local function candidate()
+                    if hits > 0 or in_pass == rawequal(before, codetimer.last_comparison()) then return end
+                    hits = 1
+                    debug.setlocal(find_level(), slot, value)
+                    collectgarbage()
+                    collectgarbage()
+                    for i = 1, 50 do _ = ("x"):rep(300) .. i end
+                end
+                pcall(compare, { a = candidate, b = function() end }, options)
+                assert(hits == 1)
+            end
+            for slot = 1, 9 do
+                for _, value in ipairs { false, 7, {}, print, io.stdout } do
+                    attack(slot, value or nil, false)
+                    attack(slot, value or nil, true)
+                end
+            end
+            assert(codetimer.time("", 3, collectgarbage, { file = false }).gc_collections[2] == 3)]]
+    end)
 end)
