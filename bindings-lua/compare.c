@@ -98,12 +98,29 @@ static void check_candidate(lua_State *L, lua_Integer i) {
     lua_settop(L, top);
 }
 
+/* Whether the candidates are named; anything in a list that would be passed over is refused. */
+static int are_named(lua_State *L) {
+    lua_Integer keys = 0, names = 0, at = 1;
+    const int listed = lua_rawgeti(L, CANDIDATES, 1) != LUA_TNIL;
+    lua_pop(L, 1);
+    for (lua_pushnil(L); lua_next(L, CANDIDATES) != 0; lua_pop(L, 1), keys++) names += lua_type(L, -2) == LUA_TSTRING;
+    if (keys == 0 || (names > 0 && !listed)) return 1;
+    if (names > 0)
+        luaL_argerror(L, CANDIDATES,
+                      "candidates must all be named, { name = function, ... }, or all be pairs, "
+                      "{ {name, function}, ... }, got both");
+    for (; at <= keys && lua_rawgeti(L, CANDIDATES, at) != LUA_TNIL; at++) lua_pop(L, 1);
+    if (at <= keys)
+        luaL_argerror(L, CANDIDATES,
+                      lua_pushfstring(L, "candidates must be at 1, 2, 3 and so on, but of the %I none is at %I",
+                                      (LUAI_UACINT)keys, (LUAI_UACINT)at));
+    return 0;
+}
+
 static void take_candidates(lua_State *L) {
     lua_createtable(L, 0, 0);
     lua_createtable(L, 0, 0);
-    const int named = lua_rawgeti(L, CANDIDATES, 1) == LUA_TNIL;
-    lua_pop(L, 1);
-    const lua_Integer count = named ? take_named(L) : take_pairs(L);
+    const lua_Integer count = are_named(L) ? take_named(L) : take_pairs(L);
     if (count < 2) refuse_count(L, count);
     for (lua_Integer i = 1; i <= count; i++) check_candidate(L, i);
 }
