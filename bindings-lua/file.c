@@ -23,8 +23,11 @@ void ct__lua_check_file(lua_State *L, int arg, const char *what) {
     if (luaL_testudata(L, arg, LUA_FILEHANDLE) != NULL && find_stream(L, arg) == NULL)
         luaL_argerror(L, arg, lua_pushfstring(L, "%s have a write method, got a closed file", what));
     int indexable = lua_istable(L, arg) || luaL_getmetafield(L, arg, "__index") != LUA_TNIL;
-    if (indexable && lua_getfield(L, arg, "write") != LUA_TNIL) return;
-    luaL_argerror(L, arg, lua_pushfstring(L, "%s have a write method, got %s", what, ct__lua_describe(L, arg)));
+    const int there = indexable && lua_getfield(L, arg, "write") != LUA_TNIL, write = lua_gettop(L);
+    if (there && ct__lua_is_callable(L, write)) return;
+    const char *seen = ct__lua_describe(L, arg);
+    if (there) seen = lua_pushfstring(L, "%s whose write is %s", seen, ct__lua_describe(L, write));
+    luaL_argerror(L, arg, lua_pushfstring(L, "%s have a write method, got %s", what, seen));
 }
 
 int ct__lua_resolve_file(lua_State *L, int file) {

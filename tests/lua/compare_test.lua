@@ -75,6 +75,8 @@ describe("compare refuses", function()
         { "a string as budget", { two, { budget = "1" } }, "#2.*budget must be a number" },
         { "unknown options", { two, { n = 7 } }, '#2.*unknown option: the string "n"' },
         { "a file that cannot be written to", { two, { file = 7 } }, "#2.*write method, got 7%)" },
+        { "a file whose write is a number", { two, { file = { write = 3 } } },
+            "#2.*file must be false or have a write method, got a table whose write is 3%)" },
         { "a word for memory", { two, { memory = "yes" } }, "#2.*memory must be true or false" },
     }
     for _, case in ipairs(cases) do
