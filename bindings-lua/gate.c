@@ -218,8 +218,8 @@ static int begin_unusually(lua_State *L) {
 
 /* ---- ending otherwise than by a return ---- */
 
-/* Without an error value the stack tells: nothing is left of it when the coroutine or the state is closed; otherwise it
- * was error(nil). */
+/* Without an error value the stack tells: nothing is left of it when the coroutine or the state is closed (or when
+ * error(nil) has ended the coroutine, which looks the same); otherwise it was error(nil). */
 static int find_outcome(lua_State *L, const token *t) {
     const void *frame = t->traced_frame != NULL ? t->traced_frame : t->frame, *now = calling_frame(L);
     if (frame == now) return CT_RETURNED;

@@ -15,7 +15,8 @@ static const char unmeasured_key = 0; /* the timer that measures nothing */
 typedef struct timer {
     ct__lua_counter *counter; /* kept alive by the user value, as long as that is it; NULL: nothing is measured */
     int running;
-    int open; /* begun in a coroutine: how much of its time is active nobody can tell */
+    int open;          /* begun in a coroutine: how much of its time is active nobody can tell */
+    const void *frame; /* in which it was made */
     ct_token call;
 } timer;
 
@@ -38,11 +39,29 @@ static int timer_stop(lua_State *L) {
     return 0;
 }
 
-/* __close(timer, error). Without an error, and without a frame that closes it, its coroutine was closed. */
-static int timer_close(lua_State *L) {
+/* What identifies a frame, see gate.c. */
+static const void *calling_frame(lua_State *L, lua_Debug *frame) {
+    return lua_getstack(L, 1, frame) ? (const void *)frame->i_ci : NULL;
+}
+
+/* Without an error value the frame tells that closes it. There is none where the coroutine or the state was closed. A
+ * block ends in its own, which is one of Lua, or of C if that made the timer; where a function of the program has made
+ * it, it is another one of Lua. After error(nil) it is that of whoever caught the error, a function of C. */
+static int find_outcome(lua_State *L, const timer *t) {
     lua_Debug frame;
-    int returned = lua_getstack(L, 1, &frame) ? CT_RETURNED : CT_CANCELLED;
-    stop_timer(L, lua_isnoneornil(L, 2) ? returned : CT_FAILED);
+    const void *now = calling_frame(L, &frame);
+    if (!lua_isnoneornil(L, 2)) return CT_FAILED;
+    if (now == NULL) return CT_CANCELLED;
+    if (now == t->frame) return CT_RETURNED;
+    lua_getinfo(L, "f", &frame);
+    const int caught = lua_iscfunction(L, -1);
+    lua_pop(L, 1);
+    return caught ? CT_FAILED : CT_RETURNED;
+}
+
+/* __close(timer, error) */
+static int timer_close(lua_State *L) {
+    stop_timer(L, find_outcome(L, luaL_checkudata(L, 1, TIMER_TYPE)));
     return 0;
 }
 
@@ -83,8 +102,10 @@ static int make_timer(lua_State *L) {
 }
 
 static int start_timer(lua_State *L) {
+    lua_Debug frame;
     timer *t = lua_touserdata(L, -1);
     t->running = 1;
+    t->frame = calling_frame(L, &frame);
     t->open = L != t->counter->owner->main_thread;
     ct_enter(t->counter->handle, &t->call);
     return 1;

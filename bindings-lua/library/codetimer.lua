@@ -159,6 +159,7 @@ function Counter:remove() end
 ---that of the caller is level 3. A call of fn in tail position keeps a level of the stack, so `return fn()` without end
 ---overflows it. An error in a coroutine that dies under coroutine.resume is counted when the coroutine is closed, as an
 ---error, or when the collector takes it, as cancelled: Lua gives no other sign of it. coroutine.wrap closes it at once.
+---One without a value, error(nil), that ends a coroutine is counted as cancelled: it looks like the closing of that.
 ---
 ---Without a name it is called after the place of its definition, "<file>:<line>"; functions of C, callable values and
 ---functions whose code was a string need a name. The same key is the same counter. A measured function is returned as
@@ -177,7 +178,8 @@ function codetimer.measured(fn, name, category) end
 function codetimer.unwrap(f) end
 
 ---A counter around any stretch of code: from here to stop(), or to the end of the block with
----`local timer <close> = codetimer.timer(name)`. One that is forgotten counts as cancelled when it is collected.
+---`local timer <close> = codetimer.timer(name)`. One that is forgotten counts as cancelled when it is collected. How its
+---block was left counts as for measured functions.
 ---@class codetimer.Timer
 ---@field counter codetimer.Counter? nil where the limit or memory did not allow one
 local Timer = {}

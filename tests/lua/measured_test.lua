@@ -155,6 +155,17 @@ describe("an error", function()
         assert.same({ 12, 12, 0, 0 }, outcome("m.nil"))
     end)
 
+    it("of nil that ends a coroutine looks like its being closed", function()
+        for _, start in ipairs { coroutine.wrap, function(f)
+            local thread = coroutine.create(f)
+            return function() coroutine.resume(thread) coroutine.close(thread) end
+        end } do
+            local before = codetimer.counters("m.end") and outcome("m.end") or { 0, 0, 0, 0 }
+            pcall(start(measured(function() error(nil) end, "m.end")))
+            assert.same({ before[1] + 1, 0, before[3] + 1, 0 }, outcome("m.end"))
+        end
+    end)
+
     it("keeps its traceback", function()
         local function culprit() error("boom") end
         local ok, trace = xpcall(measured(function() culprit() return 1 end, "m.trace"), debug.traceback)

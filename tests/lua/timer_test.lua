@@ -47,6 +47,36 @@ describe("a timer", function()
         assert.same({ 1, 1, 0, 0 }, outcome("t.error"))
     end)
 
+    it("counts error(nil), which leaves no value, from every depth and after a yield", function()
+        local function fail(depth, yields)
+            local _ <close> = timer("t.nil")
+            if depth > 0 then fail(depth - 1, yields) end
+            if yields then coroutine.yield() end
+            error(nil)
+        end
+        for depth = 0, 4 do assert.same({ false, nil }, { pcall(fail, depth) }) end
+        assert.same({ 15, 15, 0, 0 }, outcome("t.nil"))
+        assert.is_false(xpcall(fail, function() end, 0))
+        local run = coroutine.wrap(function() return pcall(fail, 1, true) end)
+        run()
+        assert.is_false(run())
+        assert.same({ 18, 18, 0, 0 }, outcome("t.nil"))
+    end)
+
+    it("has returned where its block ends well, whoever made it", function()
+        local function make() local t = timer("t.made") return t end
+        local function tail() return timer("t.made") end
+        local function use(maker, ...) local _ <close> = maker(...) end
+        use(make)
+        use(tail)
+        use(timer, "t.made")
+        use(function() return select(2, pcall(timer, "t.made")) end)
+        use(coroutine.wrap(make))
+        assert.is_true(pcall(use, make))
+        for _ in next, {}, nil, make() do end -- luacheck: ignore 542
+        assert.same({ 7, 0, 0, 0 }, outcome("t.made"))
+    end)
+
     it("is cancelled with its coroutine, or when it is forgotten", function()
         local thread = coroutine.create(function()
             local _ <close> = timer("t.cancelled")
