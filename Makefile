@@ -313,7 +313,8 @@ install-lua: build-lua ## the Lua module, codetimer-lua to INST_BINDIR (LuaRocks
 	install -d "$(DESTDIR)$(INST_LIBDIR)"
 	install -m 755 $(LUA_MODULE) "$(DESTDIR)$(INST_LIBDIR)/"
 	install -d "$(DESTDIR)$(INST_LUADIR)/codetimer"
-	install -m 644 bindings-lua/codetimer/cli.lua "$(DESTDIR)$(INST_LUADIR)/codetimer/"
+	install -m 644 bindings-lua/codetimer/cli.lua bindings-lua/codetimer/cli_statement.lua \
+	    "$(DESTDIR)$(INST_LUADIR)/codetimer/"
 	install -d "$(DESTDIR)$(INST_BINDIR)"
 	install -m 755 bindings-lua/codetimer-lua "$(DESTDIR)$(INST_BINDIR)/"
 

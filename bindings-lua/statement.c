@@ -3,8 +3,9 @@
  * statement.c: code that is no function, for codetimer-lua time: it runs in a loop of its own, so that nothing is
  * called in between. Not public.
  *
- * A statement is made of two functions that codetimer/cli.lua compiles: many(k) runs it k times and returns itself, and
- * made() returns from its first upvalue how many of these were completed. It can be called as well, which runs it once.
+ * A statement is made of two functions that codetimer/cli_statement.lua compiles: many(k) runs it k times and returns
+ * itself, and made() returns from its first upvalue how many of these were completed. It can be called as well, which
+ * runs it once.
  */
 #include "running.h"
 

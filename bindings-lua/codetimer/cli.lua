@@ -1,15 +1,15 @@
 -- SPDX-License-Identifier: MIT
 --
 -- cli.lua: codetimer-lua time: how long a statement takes, with the options of timeit, and the report that codetimer
--- time prints for Python. What it prints is made in C; here are the options, the statement and its errors.
---
--- Setup and statement become one chunk, in which the statement stands in a loop of its own, so that nothing is called
--- in between. Local variables of the setup are upvalues to the statement, as those of a file are to its functions.
+-- time prints for Python. What it prints is made in C; here are the options, the runs and the files. The statement and
+-- its errors are in cli_statement.lua.
 local codetimer = require "codetimer"
 local native = require "codetimer.native"
+local statements = require "codetimer.cli_statement"
 
 local OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 local SHORTEST_NS, FIRST_NS = 1e9, 0.25e9 -- no progress for what is over by then; nor before anybody waits
+local NOT_THERE, FOLDER = 2, 21 -- ENOENT, EISDIR
 local EMPTY_ATTEMPTS, EMPTY_BUDGET_S = 4, 0.02
 
 local help = [[
@@ -158,51 +158,11 @@ local function parse(words)
     return given, table.concat(words, "\n", at)
 end
 
--- ---- setup and statement ----
+-- ---- the statement ----
 
-local head = "local function _codetimer_many(_codetimer_k) _codetimer_made = 0 for _codetimer_i = 1, _codetimer_k do "
-local tail = "\n_codetimer_made = _codetimer_i end return _codetimer_many end\n"
-    .. "return _codetimer_many, function() return _codetimer_made end"
-
-local function lines_of(text)
-    local lines = {}
-    for line in (text .. "\n"):gmatch "(.-)\n" do lines[#lines + 1] = line end
-    return lines
-end
-
--- An error of a chunk, with the line that it is about.
-local function explain(message, chunk, lines)
-    message = tostring(message)
-    local first, rest = message:match "^([^\n]*)(.*)$"
-    local start = chunk .. ":"
-    local line = first:sub(1, #start) == start and lines[tonumber(first:match("^(%d+):", #start + 1))]
-    return line and ("%s\n    %s%s"):format(first, line, rest) or message
-end
-
--- What is to be loaded is known to be Lua only when each part is by itself: a statement cannot end its loop.
-local function check(text, chunk)
-    local _, message = load(text, "=" .. chunk, "t")
-    if message then leave(FAILED, explain(message, chunk, lines_of(text))) end
-end
-
--- Returns what makes a statement for a run: make(low_ns, high_ns) runs the setup, and those are of an empty turn.
 local function compile(setup, text)
-    local chunk = setup == "" and "statement" or "setup and statement"
-    check(setup, "setup")
-    check(text, "statement")
-    if not load(text .. "\nlocal _") then leave(FAILED, "a statement cannot return") end
-    local whole_text = "local _codetimer_made = 0 " .. setup .. (setup == "" and "" or "\n") .. head .. text .. tail
-    local lines = lines_of(setup == "" and text or setup .. "\n" .. text)
-    local run, message = load(whole_text, "=" .. chunk, "t")
-    if not run then leave(FAILED, explain(message, chunk, lines)) end
-    return {
-        make = function(low_ns, high_ns)
-            local many, made = run()
-            return native.statement(many, made, low_ns, high_ns)
-        end,
-        explain = function(error_message) return explain(error_message, chunk, lines) end,
-        chunk = chunk,
-    }
+    local source, message = statements.compile(setup, text)
+    return source or leave(FAILED, message)
 end
 
 -- Nanoseconds of a turn without a statement; nothing where they are not to be had.
@@ -223,20 +183,6 @@ local function name_of(text)
     end
     local name = #parts > 0 and table.concat(parts, "; ") or "empty"
     return #name <= 60 and name or name:sub(1, 57) .. "..."
-end
-
--- The message and the user's part of the traceback, for xpcall.
-local function trace(source)
-    return function(message)
-        if type(message) == "string" and message:match "interrupted!$" then return message end -- the run knows it
-        local kept, last = {}, 0
-        for line in debug.traceback("", 2):gmatch "[^\n]+" do
-            kept[#kept + 1] = line
-            if line:find("\t" .. source.chunk .. ":", 1, true) == 1 then last = #kept end
-        end
-        local traceback = last > 0 and "\n" .. table.concat(kept, "\n", 1, last) or ""
-        return { message = source.explain(message) .. traceback }
-    end
 end
 
 -- ---- progress ----
@@ -288,7 +234,7 @@ local function make_run(given, source, name, progress, low_ns, high_ns)
             budget = given["target-time"], gc_time = given["gc-time"], memory = given.memory, file = false,
             _progress = progress.tell,
         }))
-    end, trace(source))
+    end, statements.trace(source))
     progress.clear()
     if type(result) == "userdata" then return result end
     local partial = codetimer.last_result()
@@ -340,15 +286,25 @@ local function save(path, text)
     if not written then leave(FAILED, ("%s could not be saved: %s; what is there is cut off"):format(path, reason)) end
 end
 
+-- What can be known before anything is measured.
 local function check_target(path)
+    if not path then return end
     if path == "" or path == "-" then
         refuse "--json needs the name of a file; to standard output: --format json"
     end
-    local folder = path and path:match "^(.+)/[^/]*$"
-    if not folder then return end
-    local there, _, code = io.open(folder, "r")
+    local target, why, code = io.open(path, "r+b") -- neither makes it nor empties it
+    if target then
+        target:close()
+    elseif code ~= NOT_THERE then
+        leave(FAILED, code == FOLDER and path .. " is a folder; --json needs the name of a file" or why)
+    end
+    local folder = path:match "^(.+)/[^/]*$"
+    if target or not folder then return end
+    local there, _, folder_code = io.open(folder, "r")
     if there then there:close() end
-    if not there and code == 2 then leave(FAILED, ("%s: there is no folder %s"):format(path, folder)) end
+    if not there and folder_code == NOT_THERE then
+        leave(FAILED, ("%s: there is no folder %s"):format(path, folder))
+    end
 end
 
 -- ---- all ----

@@ -178,8 +178,8 @@ function codetimer.measured(fn, name, category) end
 function codetimer.unwrap(f) end
 
 ---A counter around any stretch of code: from here to stop(), or to the end of the block with
----`local timer <close> = codetimer.timer(name)`. One that is forgotten counts as cancelled when it is collected. How its
----block was left counts as for measured functions.
+---`local timer <close> = codetimer.timer(name)`. One that is forgotten counts as cancelled when it is collected. How
+---its block was left counts as for measured functions.
 ---@class codetimer.Timer
 ---@field counter codetimer.Counter? nil where the limit or memory did not allow one
 local Timer = {}

@@ -57,7 +57,7 @@ describe("compare refuses", function()
         { "one", { { a = nothing } }, "#1.*candidates must be 2 to 32, got 1%)" },
         { "33", { many }, "#1.*candidates must be 2 to 32, got 33%)" },
         { "a number as name", { { a = nothing, [7] = nothing } }, "#1.*name of a candidate must be a string, got 7%)" },
-        { "names beside pairs", { { { "a", nothing }, { "b", nothing }, c = nothing } }, "#1.*all be pairs,.*got both%)" },
+        { "names beside pairs", { { { "a", nothing }, { "b", nothing }, c = nothing } }, "#1.*be pairs, .*got both%)" },
         { "a hole", { { { "a", nothing }, { "b", nothing }, nil, { "d", nothing } } }, "#1.*of the 3 none is at 3%)" },
         { "a gap", { { { "a", nothing }, { "b", nothing }, [9] = { "c", nothing } } }, "#1.*of the 3 none is at 3%)" },
         { "another key", { { { "a", nothing }, { "b", nothing }, [print] = {} } }, "#1.*of the 3 none is at 3%)" },

@@ -127,6 +127,8 @@ describe("a statement that fails", function()
             [{ "if x then", "break", "end" }] = "break outside",
             [{ "end for i = 1, 2 do" }] = "codetimer-lua: statement:1: <eof> expected near 'end'\n",
             [{ "return 5" }] = "codetimer-lua: a statement cannot return\n",
+            [{ "-s", "return 5", "local x" }] = "codetimer-lua: the setup cannot return\n",
+            [{ "-s", "do return end", "local x" }] = "codetimer-lua: the setup cannot return\n",
             [{ "-s", "local x <const> = 1", "x = 2" }] = "attempt to assign to const variable 'x'\n    x = 2\n",
         } do
             local out, err, status = run(table.unpack(words))
@@ -153,11 +155,18 @@ describe("a statement that fails", function()
     end)
 
     it("is told also when it raises what is no string, or fails in the setup", function()
-        local _, err, status = run("error {}")
-        assert.equal(1, status)
-        assert.is_truthy(err:find("codetimer-lua: table: 0x", 1, true), err)
-        local out
-        out, err, status = run("-s", "local x = nil .. 1", "")
+        local told = "error(setmetatable({}, { __tostring = function() return 'told' end }))"
+        for code, message in pairs {
+            ["error { code = 2, message = 'hi' }"] = "(error object is a table value)",
+            ["error()"] = "(error object is a nil value)", ["error(7, 0)"] = "7", [told] = "told",
+            ["error(setmetatable({}, { __tostring = error }))"] = "(error object is a table value)",
+        } do
+            for _, words in ipairs { { code }, { "-s", code, "local x" } } do
+                local _, err, status = run(table.unpack(words))
+                assert.same({ "codetimer-lua: " .. message, 1 }, { err:match "^[^\n]*", status })
+            end
+        end
+        local out, err, status = run("-s", "local x = nil .. 1", "")
         assert.same({ "", 1 }, { out, status })
         assert.is_truthy(err:find("    local x = nil .. 1\n", 1, true), err)
     end)
@@ -188,6 +197,10 @@ describe("files", function()
         assert.is_truthy(read "r.json":find '^{"codetimer": 1,.*}\n$')
         local out, err, status = run("-n", 5, "--json", "no/r.json", "")
         assert.same({ "", "codetimer-lua: no/r.json: there is no folder no\n", 1 }, { out, err, status })
+        out, err, status = run("-n", 5, "--json", ".", "")
+        assert.same({ "", "codetimer-lua: . is a folder; --json needs the name of a file\n", 1 }, { out, err, status })
+        out, err, status = run("-n", 5, "--json", "r.json/x", "")
+        assert.same({ "", "codetimer-lua: r.json/x: Not a directory\n", 1 }, { out, err, status })
         out, err, status = run("-n", 5, "--json", "failed.json", "error 'x'")
         assert.equal(1, status)
         assert.is_truthy(out:find("0 of 5 (error)", 1, true))
