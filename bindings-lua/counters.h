@@ -116,6 +116,8 @@ void ct__lua_push_retired_gate(lua_State *L);
 enum { CT__LUA_GATE = 1, CT__LUA_GATE_RETIRED };
 /* One of these, or 0 for another value. */
 int ct__lua_is_gate(lua_State *L, int index);
+/* Pushes the key of what the gate at "index" counts; returns 0 if it has none any more. */
+int ct__lua_push_gate_key(lua_State *L, int index);
 
 /* ---- settings.c ---- */
 

@@ -291,6 +291,14 @@ int ct__lua_is_gate(lua_State *L, int index) {
     return function == begin_call ? CT__LUA_GATE : function == begin_nothing ? CT__LUA_GATE_RETIRED : 0;
 }
 
+int ct__lua_push_gate_key(lua_State *L, int index) {
+    if (ct__lua_is_gate(L, index) != CT__LUA_GATE || lua_getupvalue(L, index, GATE_COUNTER) == NULL) return 0;
+    const ct__lua_counter *counter = ct__lua_to_counter(L, -1);
+    if (counter == NULL || counter->handle == NULL) return 0;
+    ct__lua_push_key(L, counter->handle);
+    return 1;
+}
+
 void ct__lua_push_retired_gate(lua_State *L) { lua_pushcfunction(L, begin_nothing); }
 
 void ct__lua_push_gate(lua_State *L, int counter) {

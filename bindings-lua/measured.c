@@ -8,6 +8,8 @@
  */
 #include "counters.h"
 
+#include <string.h>
+
 static const char factories_key = 0; /* what makes wrappers: a table by number of parameters + 1; 0: any number */
 
 enum { PARAMETERS_MOST = 16 };         /* of functions whose wrapper has just as many */
@@ -107,14 +109,34 @@ static int order_arguments(lua_State *L) {
     return 1;
 }
 
+/* tell_kept(fn, name, category): what is measured already keeps the name that it has, which nobody would notice without
+ * a line in the trace. */
+static int tell_kept(lua_State *L) {
+    if (lua_getupvalue(L, FN, GATE_UPVALUE) == NULL || !ct__lua_push_gate_key(L, -1)) return 0;
+    const char *key = lua_tostring(L, -1), *member = strchr(key, '/') + 1;
+    const char *wanted = lua_isnil(L, NAME) ? member : lua_tostring(L, NAME);
+    if (!lua_isnil(L, CATEGORY)) wanted = lua_pushfstring(L, "%s/%s", lua_tostring(L, CATEGORY), wanted);
+    if (strcmp(wanted, lua_isnil(L, CATEGORY) ? member : key) == 0) return 0;
+    ct__lua_trace_text(L, "refused", wanted, lua_pushfstring(L, "it is measured already, as %s, and stays so", key));
+    return 0;
+}
+
+/* A measured function as it is. */
+static int return_measured(lua_State *L) {
+    lua_pushcfunction(L, tell_kept);
+    for (int i = FN; i < HELP; i++) lua_pushvalue(L, i);
+    if (lua_pcall(L, HELP - FN, 0, 0) != LUA_OK) lua_pop(L, 1); /* no memory to tell it */
+    lua_pushvalue(L, FN);
+    return 1;
+}
+
 int ct__lua_measured(lua_State *L) {
     int name_arg = order_arguments(L);
     ct__lua_check_callable(L, name_arg == 1 ? 2 : 1, FN);
-    if (ct__lua_push_original(L, FN) == CT__LUA_GATE) {
-        lua_pushvalue(L, FN);
-        return 1;
-    }
     ct__lua_check_names(L, name_arg, NAME);
+    const int is_measured = ct__lua_push_original(L, FN);
+    lua_settop(L, HELP);
+    if (is_measured == CT__LUA_GATE) return return_measured(L);
     if (lua_isnil(L, NAME)) ct__lua_check_nameable(L, 1, FN);
     lua_pushcfunction(L, ct__lua_wrap);
     for (int i = FN; i <= HELP; i++) lua_pushvalue(L, i);

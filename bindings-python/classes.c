@@ -109,6 +109,7 @@ static PyObject *measure(const work *job, PyObject *object, PyObject *function, 
     PyObject *made = id != NULL ? Py_XNewRef(PyDict_GetItemWithError(job->seen, id)) : NULL;
     if (made == NULL && !PyErr_Occurred()) {
         ctpy_labels labels = *job->labels;
+        labels.of_class = 1;
         labels.otherwise = name_otherwise(job, function, name);
         if (!PyErr_Occurred()) made = ctpy_wrap(job->state, object, &labels);
         Py_XDECREF(labels.otherwise);

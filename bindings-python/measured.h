@@ -12,6 +12,7 @@ typedef struct ctpy_labels {
     PyObject *name, *category, *help;
     PyObject *otherwise; /* the member where neither "name" nor the object says one: a function in a class */
     const char *part;    /* ".setter", ".deleter" or "" after the name */
+    int of_class;        /* they were said about the class: a method that has its own keeps them */
 } ctpy_labels;
 
 /* ---- measured.c: the types ---- */

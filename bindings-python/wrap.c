@@ -54,24 +54,62 @@ static PyObject *refuse(PyObject *object) {
     return NULL;
 }
 
-/* Whether something measured is below the decorators of "object": measured again under the same name, each call would
- * count twice. -1 for an exception. */
-static int is_measured_inside(ctpy_state *state, PyObject *object) {
-    int is = ctpy_is_measured(state, object);
+/* What is measured of "object": itself, or, where no name is given, what is below its decorators: measured again under
+ * the same name, each call would count twice. New; NULL, perhaps with an exception. */
+static PyObject *find_measured(ctpy_state *state, PyObject *object, const ctpy_labels *labels) {
     Py_INCREF(object);
-    for (int step = 0; step < UNWRAP_MAX && !is; step++) {
-        PyObject *inner = PyObject_GetAttrString(object, "__wrapped__");
+    for (int step = 0; step < UNWRAP_MAX && !ctpy_is_measured(state, object); step++) {
+        PyObject *inner = labels->name == NULL ? PyObject_GetAttrString(object, "__wrapped__") : NULL;
         if (inner == NULL) break;
         Py_SETREF(object, inner);
-        is = ctpy_is_measured(state, object);
     }
-    Py_DECREF(object);
-    return ctpy_forgive() < 0 ? -1 : is;
+    if (ctpy_forgive() < 0 || !ctpy_is_measured(state, object)) Py_CLEAR(object);
+    return object;
+}
+
+/* ---- a name that is not taken ---- */
+
+static PyObject *find_key(PyObject *measured) {
+    if (PyMethod_Check(measured)) measured = PyMethod_GET_FUNCTION(measured);
+    return ctpy_counter_key(ctpy_measured_counter(measured));
+}
+
+/* What the user wants in place of "member", with the category if that was said. */
+static PyObject *find_wanted(PyObject *member, const ctpy_labels *labels) {
+    PyObject *name =
+        labels->name != NULL ? PyUnicode_FromFormat("%U%s", labels->name, labels->part) : Py_NewRef(member);
+    if (labels->category == NULL || name == NULL) return name;
+    PyObject *wanted = PyUnicode_FromFormat("%U/%U", labels->category, name);
+    Py_DECREF(name);
+    return wanted;
+}
+
+/* It keeps the name that it has, which nobody would notice without a line in the log. */
+static void tell_kept(ctpy_state *state, PyObject *measured, const ctpy_labels *labels) {
+    PyObject *key = find_key(measured), *member = NULL, *said = NULL;
+    if (key != NULL) {
+        const Py_ssize_t slash = PyUnicode_FindChar(key, '/', 0, PyUnicode_GET_LENGTH(key), 1);
+        member = PyUnicode_Substring(key, slash + 1, PyUnicode_GET_LENGTH(key));
+    }
+    PyObject *wanted = member != NULL ? find_wanted(member, labels) : NULL;
+    if (wanted != NULL && PyUnicode_Compare(wanted, labels->category != NULL ? key : member) != 0)
+        said = PyUnicode_FromFormat("%U, for what is measured already, as %U, and stays so", wanted, key);
+    PyErr_Clear(); /* no memory to tell it */
+    if (said != NULL) (void)ctpy_trace(state, CTPY_WARNING, "name not taken: %s", said);
+    Py_XDECREF(said);
+    Py_XDECREF(wanted);
+    Py_XDECREF(member);
+    Py_XDECREF(key);
 }
 
 PyObject *ctpy_wrap(ctpy_state *state, PyObject *object, const ctpy_labels *labels) {
-    int measured = labels->name != NULL ? ctpy_is_measured(state, object) : is_measured_inside(state, object);
-    if (measured) return measured < 0 ? NULL : Py_NewRef(object);
+    PyObject *measured = find_measured(state, object, labels);
+    if (measured != NULL) {
+        if (!labels->of_class) tell_kept(state, measured, labels);
+        Py_DECREF(measured);
+        return Py_NewRef(object);
+    }
+    if (PyErr_Occurred()) return NULL;
     PyObject *rebuilt;
     if (ctpy_rebuild(state, object, labels, &rebuilt) < 0 || rebuilt != NULL) return rebuilt;
     return PyCallable_Check(object) && !PyType_Check(object) ? wrap_callable(state, object, labels) : refuse(object);

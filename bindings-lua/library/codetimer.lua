@@ -163,7 +163,8 @@ function Counter:remove() end
 ---
 ---Without a name it is called after the place of its definition, "<file>:<line>"; functions of C, callable values and
 ---functions whose code was a string need a name. The same key is the same counter. A measured function is returned as
----it is. Where the limit (CODETIMER_MAX_COUNTERS) or memory does not allow a counter, fn itself is returned.
+---it is; another name or category is then not taken, and trace is told. Where the limit (CODETIMER_MAX_COUNTERS) or
+---memory does not allow a counter, fn itself is returned.
 ---@generic F: function
 ---@param fn F a function, or a value with __call
 ---@param name? string|codetimer.Names 1 to 65,535 bytes, no NUL

@@ -32,6 +32,29 @@ describe("the trace function", function()
                       "created c/c.timer" }, events)
     end)
 
+    it("is told of a name that is not taken, as what is measured keeps its own", function()
+        local wrapped = measured(fn, "a.one")
+        events = {}
+        for _, names in ipairs { {}, { "a.one" }, { "a.one", "a" }, { { category = "a" } }, { { help = "one" } } } do
+            assert.equal(wrapped, measured(wrapped, table.unpack(names)))
+        end
+        assert.same({}, events)
+        measured(wrapped, "b.two")
+        measured("b.two", wrapped)
+        measured(wrapped, { category = "b" })
+        measured(wrapped, "two", "b")
+        local why = " it is measured already, as a/a.one, and stays so"
+        assert.same({
+            "refused b.two" .. why, "refused b.two" .. why, "refused b/a.one" .. why, "refused b/two" .. why,
+        }, events)
+        events = {}
+        assert.is_false(pcall(measured, wrapped, 7))
+        counters("a.one"):remove()
+        codetimer.trace = nil
+        assert.equal(wrapped, measured(wrapped, "b.two"))
+        assert.equal(0, wrapped(0))
+    end)
+
     it("is told what is skipped of CODETIMER_MEASURE, once, before the first counter", function()
         for text, told in pairs {
             [ [[a\b;*]] ] = [[skipped a\b;created a/a.x;created a/a.y]],

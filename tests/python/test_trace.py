@@ -2,6 +2,7 @@
 """Guards what the logger "codetimer" is told, and that telling it never disturbs the program. Fails if an event is
 missing or twice, if increments come unasked, or if a handler's error or measuring gets into the measured code."""
 
+import functools
 import logging
 
 import codetimer
@@ -192,3 +193,50 @@ def test_refusal_is_told_once(script):
     assert done.stdout == b"3\n"
     (line,) = done.stderr.decode().splitlines()
     assert line.startswith("counter refused: main/m2; ") and "CODETIMER_MAX_COUNTERS" in line
+
+
+def refusals(log):
+    told = [line for level, line in log if level == "WARNING"]
+    log.clear()
+    return told
+
+
+def test_a_name_that_is_not_taken(log):
+    """What is measured keeps its name: another one is told, the same and none are not."""
+
+    @codetimer.measured(name="a.one")
+    def function():
+        pass
+
+    def again(what=function, **labels):
+        assert codetimer.measured(what, **labels) is what
+        return refusals(log)
+
+    end = ", for what is measured already, as a/a.one, and stays so"
+    assert again() == again(name="a.one") == again(category="a") == again(name="a.one", category="a") == []
+    assert again(name="b.two") == ["name not taken: b.two" + end]
+    assert again(category="b") == ["name not taken: b/a.one" + end]
+    assert again(name="two", category="b") == ["name not taken: b/two" + end]
+    assert again(property(function), name="b.two") == ["name not taken: b.two" + end]
+    assert again(functools.wraps(function)(lambda: function()), category="b") == ["name not taken: b/a.one" + end]
+    decorate = codetimer.measured(name="b.two")
+    assert decorate(function) is function
+    assert refusals(log) == ["name not taken: b.two" + end]
+
+
+def test_methods_keep_their_names_in_a_measured_class(log):
+    """What is said of the class is not said of those, so there is nothing to tell."""
+
+    @codetimer.measured(category="shop")
+    class Order:
+        @codetimer.measured(name="own.total")
+        def total(self):
+            pass
+
+        def plain(self):
+            pass
+
+    assert refusals(log) == []
+    assert {"own/own.total"} == {key for key in codetimer.counters if key.endswith("own.total")}
+    codetimer.measured(Order().total, name="other")
+    assert refusals(log) == ["name not taken: other, for what is measured already, as own/own.total, and stays so"]
