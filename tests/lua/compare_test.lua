@@ -281,6 +281,34 @@ describe("a candidate that fails", function()
         assert.equal("mine", oops)
     end)
 
+    it("is one when the stack has no room for more, and nothing else then", function()
+        local out = child.check [[
+            local codetimer = require "codetimer"
+            local function nothing() end
+            local function dive(levels, fn) -- each takes some ten places of the stack
+                local _, _, _, _, _, _, _
+                if levels == 0 then return fn() end
+                return (dive(levels - 1, fn))
+            end
+            local least, most = 0, 1000000 -- levels that there are, and that there are not
+            while most - least > 1 do
+                local middle = (least + most) // 2
+                if pcall(dive, middle, nothing) then least = middle else most = middle end
+            end
+            local full, ended = 0, 0
+            for above = 0, 60, 3 do
+                local ok, outcome = pcall(dive, least - above, function()
+                    return codetimer.compare({ a = nothing, b = nothing }, { file = false, budget = 2e-4 })
+                end)
+                assert(ok and #outcome.names == 2 or not ok and outcome:find "stack overflow", outcome)
+                if ok then ended = ended + 1 else full = full + 1 end
+                assert(codetimer.time("", 3, collectgarbage, { file = false }).gc_collections[2] == 3)
+            end
+            print(full, ended)]]
+        local full, ended = out:match "(%d+)\t(%d+)"
+        assert.is_true(tonumber(full) > 5 and tonumber(ended) > 5, out)
+    end)
+
     it("with the debug library gets an error, no crash", function()
         child.check [[
             local codetimer = require "codetimer"

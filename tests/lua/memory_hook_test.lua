@@ -184,6 +184,27 @@ describe("in a host of its own", function()
         assert.is_true(tonumber(out) > 20, out)
     end)
 
+    it("a lack of memory at any moment of a comparison leaves nothing behind", function()
+        local out = check([[
+            local failures, ended, options = 0, 0, { file = false, memory = true, budget = 3e-4 }
+            local function in_pass() if allocator() ~= bare then return { {} } end end -- the rounds need none
+            for _, body in ipairs { nothing, function() return { {} } end, in_pass } do
+                for k = 0, 260, 3 do
+                    local ok, message = short(k, function() codetimer.compare({ a = body, b = nothing }, options) end)
+                    if ok then ended = ended + 1 else failures = failures + 1 end
+                    assert(ok or message == "not enough memory", message)
+                    check(k)
+                    local after = codetimer.time("", 3, collectgarbage, silent)
+                    assert(after.gc_collections[2] == 3, k)
+                end
+            end
+            local memory = codetimer.compare({ a = function() return {} end, b = nothing }, options).results.a.memory
+            assert(memory.calls > 0 and memory.allocations == memory.calls)
+            print(failures, ended)]], { env = child.host_leaks })
+        local failures, ended = out:match "(%d+)\t(%d+)"
+        assert.is_true(tonumber(failures) > 40 and tonumber(ended) > 5, out)
+    end)
+
     it("a body that allocates nothing is measured without an allocation and a collection", function()
         check [[
             local last, changes = nil, 0
