@@ -43,7 +43,7 @@ class Once(property):
 
 
 class Slotted(property):
-    __slots__ = ("path", "unset", "__mangled", "__doc__")
+    __slots__ = ("__doc__", "__mangled", "path", "unset")
 
     def __init__(self, path, fget):
         super().__init__(fget)
