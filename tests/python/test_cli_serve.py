@@ -185,6 +185,47 @@ sys.stdin.readline()
         assert counts == [20] * 3 + [40] * 3 + [60] * 3
 
 
+def test_by_program_a_deleted_segment_is_counted_once(folder):
+    """Its process publishes it again, with the values that it had."""
+    with Worker(folder) as worker, serving(folder, "--by", "program") as url:
+
+        def count():
+            return of_member(scrape(url), f"{CALLS}_count", "shop.once")
+
+        assert count() == [1]
+        for segment in folder.iterdir():
+            segment.unlink()
+        assert count() == [1]
+        wait_for(lambda: run(folder, "list", worker.pid).returncode == 0, "the segment made anew")
+        assert [count(), count()] == [[1], [1]]
+
+
+def test_by_program_the_limit_holds(folder):
+    """Also of counters that are no more, and while others come."""
+    code = """
+import codetimer, sys
+for name in "bc":
+    codetimer.timer(f"m.{name}").counter.record(1)
+print("ready", flush=True)
+sys.stdin.readline()
+codetimer.timer("m.a").counter.record(1)
+print("more", flush=True)
+sys.stdin.readline()
+codetimer.counters["m/m.a"].remove()
+print("less", flush=True)
+sys.stdin.readline()
+"""
+    with Worker(folder, code) as worker, serving(folder, "--by", "program", "--limit", "2") as url:
+        for said in ("more", "less", ""):
+            found = scrape(url)
+            assert len([name for name, _ in found if name == f"{CALLS}_count"]) == 2
+            assert [of_member(found, f"{CALLS}_count", member) for member in ("m.b", "m.c")] == [[1], [1]]
+            assert found["codetimer_left_out_counters", ()] == (1 if said == "less" else 0)
+            worker.process.stdin.write("\n")
+            worker.process.stdin.flush()
+            assert worker.process.stdout.readline().strip() == said
+
+
 def test_ended_processes_go_when_reaped(folder):
     with serving(folder) as url:
         with Worker(folder):

@@ -5,19 +5,18 @@ Buckets are the powers of two from 2^10 ns (1 µs) to 2^36 ns (69 s), every eigh
 exact. +Inf and _count are the sum of all buckets of the same copy; _sum belongs to the calls of that copy within the
 calls that ended while it was read.
 
-Labels are bounded: no value is longer than LONGEST_LABEL, no more than a given number of counters is exported, and
-what is left out is counted. By process, each new process is a new set of series. By program there is one set for all
+Labels are bounded: no value is longer than LONGEST_LABEL, no more than a given number of series is exported, and what
+is left out is counted. By process, each new process is a new set of series. By program there is one set for all
 processes of a program: what processes that have gone had counted stays in its sums, so that they only grow, as rate()
-needs it.
+needs it (series.py).
 """
 
 from __future__ import annotations
 
 import hashlib
 import threading
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
-from typing import NamedTuple
 
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -28,46 +27,12 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from codetimer.cli.sampling import Row, Sampler, Snapshot
+from codetimer.cli.series import BOUNDS, Labels, Series, Tally
 from codetimer.cli.store import storable
 
-FIRST_POWER, LAST_POWER, BUCKETS_AN_OCTAVE = 10, 36, 8
-BOUNDS = [repr(2**power / 1e9) for power in range(FIRST_POWER, LAST_POWER + 1)] + ["+Inf"]
 ACTIVE_HELP = "Time in which the calls ran: their duration without what they waited; absent where it is not known."
 LONGEST_LABEL = 128
 LONGEST_HELP = 2000
-
-
-class Tally(NamedTuple):
-    """Values of a counter, or of several together."""
-
-    cumulative: tuple[int, ...]  # for each of BOUNDS
-    total_ns: int
-    active_ns: int | None  # None where it is not known
-    errors: int
-    cancelled: int
-    in_flight: int
-    max_ns: int
-
-    def __add__(self, other: object) -> Tally:
-        assert isinstance(other, Tally)
-        cumulative = tuple(map(sum, zip(self.cumulative, other.cumulative, strict=True)))
-        return Tally(
-            cumulative,
-            self.total_ns + other.total_ns,
-            None if self.active_ns is None or other.active_ns is None else self.active_ns + other.active_ns,
-            self.errors + other.errors,
-            self.cancelled + other.cancelled,
-            self.in_flight + other.in_flight,
-            max(self.max_ns, other.max_ns),
-        )
-
-
-def tally(row: Row) -> Tally:
-    counts = list(accumulate(row.sample.buckets))
-    step = BUCKETS_AN_OCTAVE
-    cumulative = (*counts[FIRST_POWER * step : LAST_POWER * step + 1 : step], counts[-1])
-    longest = row.sample.max_ns or 0
-    return Tally(cumulative, row.total_ns, row.active_ns, row.errors, row.cancelled, row.in_flight, longest)
 
 
 def label(text: str) -> str:
@@ -79,19 +44,14 @@ def label(text: str) -> str:
     return f"{text[: LONGEST_LABEL - 9]}~{digest}"
 
 
-Labels = tuple[str, ...]  # category, member, program, and the pid where it is by process
-
-
 class ProcessCollector(Collector):
     """Looks at the processes at each scrape."""
 
     def __init__(self, sampler: Sampler, by_program: bool, limit: int) -> None:
         self._sampler = sampler
         self._by_program = by_program
-        self._limit = limit
         self._lock = threading.Lock()  # the server has a thread for each scrape
-        self._last: dict[tuple[object, ...], tuple[Labels, Tally]] = {}  # of each counter, by program only
-        self._gone: dict[Labels, Tally] = {}  # sums of counters that are no more
+        self._series = Series(limit, keep=by_program)
 
     def describe(self) -> Iterable[Metric]:
         return []  # nothing is looked at before the first scrape
@@ -102,37 +62,9 @@ class ProcessCollector(Collector):
                 snapshot = self._sampler.sample()
             except (OSError, ValueError):
                 return iter([_gauge("codetimer_reader_up", "1: the counters could be read.", [], [([], 0)])])
-            found, left_out = self._tallies(snapshot.rows)
+            segments = Counter((each.pid or 0, each.start_time or 0) for each in snapshot.processes)
+            found, left_out = self._series.look([(self._labels(row), row) for row in snapshot.rows], segments)
         return iter([*self._metrics(found, _help(snapshot.rows)), *_facts(snapshot, left_out)])
-
-    # ---- sums ----
-
-    def _tallies(self, rows: Sequence[Row]) -> tuple[dict[Labels, Tally], int]:
-        found: dict[Labels, Tally] = {}
-        left_out = 0
-        present: dict[tuple[object, ...], tuple[Labels, Tally]] = {}
-        for row in rows:
-            labels = self._labels(row)
-            if labels not in found and len(found) >= self._limit:
-                left_out += 1
-                continue
-            values = tally(row)
-            present[row.pid, row.start_time, row.key, row.sample.generation] = (labels, values)
-            found[labels] = found[labels] + values if labels in found else values
-        if self._by_program:
-            self._keep_gone(present)
-            for labels, values in self._gone.items():
-                found[labels] = found[labels] + values if labels in found else values
-        return found, left_out
-
-    def _keep_gone(self, present: dict[tuple[object, ...], tuple[Labels, Tally]]) -> None:
-        for name in self._last.keys() - present.keys():
-            labels, values = self._last[name]
-            values = values._replace(in_flight=0)
-            self._gone[labels] = self._gone.pop(labels) + values if labels in self._gone else values
-        while len(self._gone) > self._limit:
-            self._gone.pop(next(iter(self._gone)))  # the one that has been gone for longest
-        self._last = present
 
     def _labels(self, row: Row) -> Labels:
         labels = (label(row.category), label(row.member), label(row.program))

@@ -25,7 +25,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     )
     parser.add_argument("address", metavar="[HOST:]PORT", help="where to listen; HOST: 127.0.0.1, PORT 0: any free")
     parser.add_argument("--by", choices=("process", "program"), default="process", help="what makes series (process)")
-    parser.add_argument("--limit", metavar="N", type=_limit, default=1000, help="counters exported at most (1000)")
+    parser.add_argument("--limit", metavar="N", type=_limit, default=1000, help="series exported at most (1000)")
     parser.add_argument("--dir", metavar="FOLDER", type=folder, help="where to look; else where your processes publish")
     return parser
 
