@@ -53,49 +53,108 @@ static int has_value(const ct_result *result) {
 
 /* ---- names ---- */
 
-/* pyperf does not keep blanks at the ends. */
+/* pyperf does not keep blanks at the ends, of whatever kind. */
+static size_t blank_length(const char *at, size_t length) {
+    static const char *const blanks[] = {
+        " ",
+        "\xc2\x85",
+        "\xc2\xa0",
+        "\xe1\x9a\x80",
+        "\xe2\x80\x80",
+        "\xe2\x80\x81",
+        "\xe2\x80\x82",
+        "\xe2\x80\x83",
+        "\xe2\x80\x84",
+        "\xe2\x80\x85",
+        "\xe2\x80\x86",
+        "\xe2\x80\x87",
+        "\xe2\x80\x88",
+        "\xe2\x80\x89",
+        "\xe2\x80\x8a",
+        "\xe2\x80\xa8",
+        "\xe2\x80\xa9",
+        "\xe2\x80\xaf",
+        "\xe2\x81\x9f",
+        "\xe3\x80\x80",
+    };
+    for (size_t i = 0; i < sizeof blanks / sizeof blanks[0]; i++) {
+        size_t size = strlen(blanks[i]);
+        if (size <= length && memcmp(at, blanks[i], size) == 0) return size;
+    }
+    return 0;
+}
+
 static size_t trim(const ct_result *result, const char **name) {
-    size_t length = result->name_length;
+    size_t length = result->name_length, size;
     const char *at = result->name;
-    for (; length > 0 && at[length - 1] == ' '; length--) continue;
-    for (; length > 0 && *at == ' '; length--) at++;
+    for (; (size = blank_length(at, length)) > 0; length -= size) at += size;
+    for (size = 1; size <= 3 && size <= length; size++) /* a blank has 1 to 3 bytes */
+        if (blank_length(at + length - size, size) == size) length -= size, size = 0;
     *name = at;
     return length;
 }
 
-static int is_taken(const ct__export *what, size_t at) {
-    const char *name, *other;
-    size_t length = trim(what->results[at], &name);
-    for (size_t i = 0; i < at; i++)
-        if (trim(what->results[i], &other) == length && memcmp(name, other, length) == 0) return 1;
-    return 0;
-}
-
-/* As a report has it; with its place in the list where it is empty or the name of one before it. */
-static void write_name(ct__text *text, const ct__export *what, size_t at) {
+/* As a report has it, followed so many times by its place in the list. */
+static void write_name(ct__text *text, const ct__export *what, size_t at, size_t times) {
     const char *name;
     size_t length = trim(what->results[at], &name);
     ct__text_put_escaped(text, name, length);
     if (length == 0) ct__text_put(text, "unnamed");
-    if (length > 0 && !is_taken(what, at)) return;
-    ct__text_put(text, " #");
-    ct__text_put_integer(text, at + 1);
+    for (size_t i = 0; i < times; i++) {
+        ct__text_put(text, " #");
+        ct__text_put_integer(text, at + 1);
+    }
+}
+
+static char *make_name(const ct__export *what, size_t at, size_t times) {
+    ct__text text;
+    ct__text_start(&text, NULL, 0);
+    write_name(&text, what, at, times);
+    size_t size = text.length + 1;
+    char *name = malloc(size);
+    if (name == NULL) return NULL;
+    ct__text_start(&text, name, size);
+    write_name(&text, what, at, times);
+    return name;
+}
+
+static int is_alike(const ct__export *what, size_t a, size_t b) {
+    const char *name, *other;
+    size_t length = trim(what->results[a], &name);
+    return trim(what->results[b], &other) == length && (length == 0 || memcmp(name, other, length) == 0);
+}
+
+/* Whether one of the first "count" results has this name. It is "at" with its place behind it, if that says anything:
+ * then those that are called like "at" itself have another. */
+static int is_taken(const ct__export *what, const char *name, size_t count, size_t at, size_t times) {
+    int taken = 0;
+    for (size_t i = 0; i < count && !taken; i++) {
+        if (is_alike(what, i, at)) {
+            taken = times == 0;
+            continue;
+        }
+        char *other = make_name(what, i, 0);
+        taken = other != NULL && strcmp(name, other) == 0;
+        free(other);
+    }
+    return taken;
+}
+
+/* With its place where it is empty or the name of one before it; again, where a result is called just that. So no two
+ * are alike: what ends in different places differs. NULL: no memory. */
+static char *find_name(const ct__export *what, size_t at) {
+    const char *trimmed;
+    for (size_t times = trim(what->results[at], &trimmed) == 0;; times++) {
+        char *name = make_name(what, at, times);
+        if (name == NULL || !is_taken(what, name, times == 0 ? at : what->count, at, times)) return name;
+        free(name);
+    }
 }
 
 static void put_name(ct__json *json, const ct__export *what, size_t at) {
-    ct__text text;
-    ct__text_start(&text, NULL, 0);
-    write_name(&text, what, at);
-    size_t size = text.length + 1;
-    char *name = malloc(size);
+    char *name = find_name(what, at);
     ct__json_key(json, "name");
-    if (name == NULL) { /* better a name that is cut than no file */
-        ct__json_text(json, "out of memory");
-        return;
-    }
-    ct__text_start(&text, name, size);
-    write_name(&text, what, at);
-    ct__json_text(json, name);
+    ct__json_text(json, name != NULL ? name : "out of memory"); /* better than no file */
     free(name);
 }
 
