@@ -196,6 +196,26 @@ while True:
     assert {row["key"] for row in values(folder, file)} == {f"{category}/{name}"}
 
 
+@pytest.mark.parametrize("duration", ["0.0001", "0.4"])
+def test_a_duration_below_the_rate_is_one_interval(folder, file, duration):
+    with Worker(folder):
+        result = run(folder, "record", "shop/*/calls", "--to", file, "--rate", "30", "--duration", duration)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert intervals(result) == 1 and len(values(folder, file)) == 3
+
+
+def test_the_rest_of_a_duration_is_an_interval(folder, tmp_path):
+    """Where the machine is so busy that the interval before it takes all of the duration, another recording is made."""
+    with Worker(folder):
+        for attempt in range(10):
+            file = tmp_path / f"{attempt}.csv"
+            result = run(folder, "record", *PATHS, "--to", file, "--rate", "0.4", "--duration", "0.6")
+            if intervals(result) == 2:
+                break
+    assert intervals(result) == 2
+    assert len(chain(values(folder, file), "rate")) == 2
+
+
 # ---- going on ----
 
 

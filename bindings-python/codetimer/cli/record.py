@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 import os
 import re
 import sqlite3
@@ -35,7 +36,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("paths", metavar="PATH", nargs="+", help="what to record")
     parser.add_argument("--to", metavar="FILE", required=True, help="where to")
     parser.add_argument("--rate", metavar="S", type=seconds, default=1.0, help="seconds between looks (1)")
-    parser.add_argument("--duration", metavar="S", type=_duration, help="end after so many seconds")
+    parser.add_argument("--duration", metavar="S", type=_duration, help="end after so many seconds, with a last look")
     parser.add_argument("--flush", metavar="S", type=seconds, default=1.0, help="seconds between writes (1)")
     parser.add_argument("--size-limit", metavar="BYTES", type=_size, help="end when the file is so large; k, M, G")
     parser.add_argument("--dir", metavar="FOLDER", type=folder, help="where to look; else where your processes publish")
@@ -95,8 +96,10 @@ class Recorder:
         sampler.sample()
         last_flush = self._started
         due = self._started + rate
-        while duration is None or due - self._started <= duration + rate / 1000:
-            ending.sleep(due)
+        end = math.inf if duration is None else self._started + duration
+        last = end - rate / 1000
+        while True:
+            ending.sleep(due if due < last else end)  # what is left of the duration is an interval too
             if ending.asked:
                 return " (interrupted)"
             self._look(sampler)
@@ -107,8 +110,9 @@ class Recorder:
                 if limit is not None and self._size >= limit:
                     return f" (ended by the size limit: {self._size} bytes)"
             display.show(now - self._started, self._line())
+            if now >= last:
+                return ""
             due += rate * max(1, int((now - due) / rate) + 1)  # looks that are too late are left out
-        return ""
 
     def _look(self, sampler: Sampler) -> None:
         snapshot = sampler.sample()
