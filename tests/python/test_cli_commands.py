@@ -5,6 +5,7 @@ which exit code; and that none of them harms who is watched."""
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -334,6 +335,20 @@ def test_members(running, folder):
     assert document["patterns"][1] == {"pattern": "!*.slow", "matches": 1, "problem": None}
     run = command(folder, "members", pid, "--none")
     assert run.stdout.splitlines()[0] == "2 of 2 counters enabled: shop/shop.quick, shop/shop.slow"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("*.quick\n", "*.quick"), ("*;!*.slow # why\r\n", "*;!*.slow # why"), ("# why\n*\n\n!*.slow\n", "*;!*.slow")],
+)
+def test_members_of_a_file_are_on_one_line(running, folder, text, shown):
+    """Whose lines end, and explain."""
+    pid = str(running.pid)
+    command(folder, "members", pid, text)
+    assert command(folder, "members", pid).stdout.splitlines()[0] == shown
+    listed = command(folder, "list", pid).stdout
+    assert re.search(r"^members list: (.*?)( \(not acknowledged yet\))?$", listed, re.MULTILINE)[1] == shown
+    assert json.loads(command(folder, "members", pid, "--json").stdout)["members"] == text
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from typing import Any
 import codetimer
 from codetimer import Members, View
 from codetimer.cli import NOTHING, OK, UsageError, folder, process_id, tell
-from codetimer.cli.patterns import parse
+from codetimer.cli.patterns import on_one_line, parse
 from codetimer.cli.text import printable, symbols
 
 PATTERNS = """\
@@ -149,7 +149,7 @@ def show_members(args: argparse.Namespace) -> int:
         print(json.dumps({"members": text, "acknowledged": acknowledged, "patterns": patterns}))
         return OK
     encoding = symbols(sys.stdout).encoding
-    print("no members list: all is measured" if text is None else printable(text, encoding))
+    print("no members list: all is measured" if text is None else on_one_line(text, encoding))
     for pattern, hits, problem in matches:
         print(f"  {printable(pattern, encoding)}: {problem or _counters(hits)}")
     return OK

@@ -14,6 +14,7 @@ from typing import Any
 import codetimer
 from codetimer import Process, Sample, View
 from codetimer.cli import NOTHING, OK, folder, process_id, tell
+from codetimer.cli.patterns import on_one_line
 from codetimer.cli.text import Symbols, cells, count, cut, duration, pad, printable, symbols
 
 DESCRIPTION = """\
@@ -136,7 +137,7 @@ def _print_counters(view: View, rows: list[tuple[Sample, str]]) -> None:
             + (f"; {printable(note, signs.encoding)}" if note else "")
         )
     members = view.members
-    shown = "none, all is measured" if members is None else _shortened(printable(members, signs.encoding), signs)
+    shown = "none, all is measured" if members is None else _shortened(on_one_line(members, signs.encoding), signs)
     print(f"members list: {shown}{'' if view.acknowledged else ' (not acknowledged yet)'}")
     header = ("ENABLED", "KEY", "CALLS", "AVERAGE", "ACTIVE", "P50", "P99", "MAX", "ERRORS", "IN FLIGHT", "HELP")
     busy = view.busy

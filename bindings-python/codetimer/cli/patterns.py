@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Members lists that are arguments."""
+"""Members lists that are arguments, or are shown."""
 
 from __future__ import annotations
 
 from codetimer import Members
 from codetimer.cli import UsageError
+from codetimer.cli.text import printable
 
 
 def parse(text: str) -> Members:
@@ -17,3 +18,11 @@ def parse(text: str) -> Members:
         if pattern.problem is not None:
             raise UsageError(f"the pattern {pattern.text!r} at {pattern.position} is wrong: {pattern.problem}")
     return members
+
+
+def on_one_line(members: str, encoding: str) -> str:
+    """The list as it was written; one of several lines, as files have it, without what separates and explains them."""
+    line = members.strip("\r\n")
+    if "\n" in line:
+        line = ";".join(pattern.text for pattern in Members(members).patterns)
+    return printable(line, encoding)
