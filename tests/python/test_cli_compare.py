@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from cli_processes import environment, run
+from codetimer.cli.compare import names_of
 
 PROGRAM = Path(__file__).resolve().parents[2] / "bindings-lua" / "codetimer-lua"
 
@@ -66,6 +67,16 @@ def test_options(folder):
 def test_same_statement_twice_has_two_names(folder):
     out = compare(folder, "-t", "0.1", "pass", "pass")
     assert "\npass #1 " in out and "\npass #2 " in out
+
+
+def test_no_statement_is_lost_among_names_that_look_alike(folder):
+    """The number of a name makes one that another statement has."""
+    assert names_of(["x", "y", "x #3"]) == ["x", "y", "x #3"]
+    words = ["x=1", "x=1", "x=1 #1", "x=1 #2", "x=1 #2", "x=1 #2 #2"]
+    names = names_of(words)
+    assert names == ["x=1 #1 #1", "x=1 #2 #2 #2", "x=1 #1", "x=1 #2 #4", "x=1 #2 #5", "x=1 #2 #2"]
+    compare(folder, "-t", "0.1", "--json", "r.json", *words)
+    assert [each["name"] for each in json.loads((folder / "r.json").read_text())["results"]] == names
 
 
 def test_each_statement_has_its_own_names(folder):

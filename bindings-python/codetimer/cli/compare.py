@@ -76,9 +76,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def names_of(statements: list[str]) -> list[str]:
-    """Those that are the same get a number."""
+    """Those that are the same get a number; again, where another is called just that. So no two are alike."""
     names = [name_of(statement) for statement in statements]
-    return [name if names.count(name) == 1 else f"{name} #{at + 1}" for at, name in enumerate(names)]
+    given = []
+    for at, name in enumerate(names, 1):
+        number = f" #{at}" if names.count(name) > 1 else ""
+        while number and name + number in names:
+            number += f" #{at}"
+        given.append(name + number)
+    return given
 
 
 def _compare(args: argparse.Namespace, words: list[str]) -> int:
