@@ -65,7 +65,13 @@ def test_string_of_several_lines_stays_as_it_is(folder):
 
 
 def test_without_a_statement(folder):
-    assert measured(folder, "time", "-n", "5").startswith("pass\n    Calls:          5\n")
+    """As timeit does; only to no word at all, which may be somebody who looks what there is, the help is shown."""
+    for words in (["time", "-n", "5"], ["-n", "5"], ["-n5", "--"], ["-n", "5", "-s", "x = 1"]):
+        assert measured(folder, *words).startswith("pass\n    Calls:          5\n")
+    assert measured(folder, "time").startswith("pass\n    Calls: ")
+    ended = run(folder)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("usage: codetimer ") and "\n    compare " in ended.stderr
 
 
 def test_a_comment_is_nothing(folder):

@@ -147,6 +147,9 @@ def _run(arguments: list[str]) -> int:
     needed = _needed(arguments)
     for command in {COMMANDS[command]: command for command in needed}.values():
         load(command).add_parser(subparsers)
+    if not arguments:
+        parser.print_help(sys.stderr)
+        return USAGE
     try:
         args = parser.parse_args(_with_command(arguments))
     except SystemExit as end:  # help, version or wrong usage, which argparse has told
