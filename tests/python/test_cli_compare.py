@@ -194,6 +194,36 @@ def test_files_with_nothing_to_compare(folder):
     assert ended.returncode == 1 and "f: not compared: of fewer than 6 batches" in ended.stdout
 
 
+def test_files_that_are_not_compared_say_only_why(folder):
+    write(folder, "a.json", result("f", 100) | {"interval_low_ns": 0})
+    write(folder, "b.json", result("f", 100))
+    ended = run(folder, "compare", "a.json", "b.json", cwd=folder)
+    assert ended.returncode == 1
+    assert ended.stdout.endswith(": not compared (the clock saw nothing of some batches of one of the two)\n")
+
+
+def test_notes_on_results_in_files(folder):
+    """What makes figures mean something else than they seem to is told with the comparison, each once."""
+    noted = {"notes": ["still warming up", "two\nlines"], "interrupted": "ValueError"}
+    twice = [result("f", 100) | noted] * 2
+    write(folder, "a.json", *twice, result("g", 100), result("only here", 1) | noted)
+    write(folder, "b.json", result("f", 200) | {"notes": [], "interrupted": None}, result("g", 100) | {"notes": ["n"]})
+    notes = compare(folder, "a.json", "b.json").partition("\n\nNote: ")[2]
+    told = ["a, f: ended early (ValueError)", "a, f: still warming up", r"a, f: two\nlines", "b, g: n"]
+    assert notes == "\nNote: ".join(told) + "\n"
+    write(folder, "a.json", result("f()", 100))
+    write(folder, "b.json", result("f", 100) | {"notes": ["n"]})
+    assert compare(folder, "a.json", "b.json").endswith("\n\nNote: b, f() / f: n\n")
+
+
+def test_huge_numbers_have_no_invented_digits(folder):
+    write(folder, "a.json", result("f", 1e307, 1e306))
+    write(folder, "b.json", result("f", 1, 0.5))
+    for files in (["a.json", "b.json"], ["b.json", "a.json"]):
+        out = compare(folder, *files)
+        assert "1.00e+298 s" in out and not re.search(r"[\d,]{25}", out)
+
+
 GOOD = '{"codetimer": 1, "version": "X", "results": [{"name": "f", "per_call_ns": 1.5}]}'
 
 
@@ -218,6 +248,9 @@ GOOD = '{"codetimer": 1, "version": "X", "results": [{"name": "f", "per_call_ns"
         (GOOD.replace("1.5", '"x"'), "per_call_ns of 'f' is 'x'"),
         (GOOD.replace("1.5", "NaN"), "is no JSON"),
         (GOOD.replace("1.5", "1e999"), "per_call_ns of 'f' is inf"),
+        (GOOD.replace("1.5", '1.5, "notes": "x"'), "notes of 'f' is no list of texts"),
+        (GOOD.replace("1.5", '1.5, "notes": [1]'), "notes of 'f' is no list of texts"),
+        (GOOD.replace("1.5", '1.5, "interrupted": 1'), "interrupted of 'f' is 1, no text"),
         ("\udcff", "is no text file"),
     ],
 )

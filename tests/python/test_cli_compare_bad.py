@@ -20,6 +20,13 @@ def file_of(folder, **numbers):
     [
         ({"net_low_ns": 9, "net_high_ns": 1}, "net_low_ns of 'x' is above net_high_ns; was it edited"),
         ({"interval_low_ns": 9, "interval_high_ns": 1}, "interval_low_ns of 'x' is above interval_high_ns"),
+        (
+            {"interval_low_ns": 6, "interval_high_ns": 7},
+            "per_call_ns of 'x' is 5.0, outside of its interval, 6.0 to 7.0; was it edited",
+        ),
+        ({"interval_low_ns": 3, "interval_high_ns": 4}, "outside of its interval, 3.0 to 4.0"),
+        ({"interval_high_ns": 4}, "outside of its interval, 0 to 4.0"),
+        ({"interval_low_ns": 6}, "outside of its interval, 6.0 to any"),
         ({"per_call_ns": 10**400}, "a number of 'x' is too large for one"),
     ],
 )

@@ -30,6 +30,7 @@ class File(NamedTuple):
     path: str
     about: str  # where it was made
     results: dict[str, Numbers]  # by name, see NUMBERS
+    notes: dict[str, list[str]]  # by name: what makes its figures mean something else than they seem to
 
 
 def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
@@ -47,6 +48,7 @@ def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
     _print_table(args, rows, names)
     sentences = [_sentence(row, at, name, names) for row in rows for at, name in enumerate(names) if at > 0]
     print("\n" + "\n".join(sentences))
+    _print_notes(rows, files, names)
     return OK if any(": not compared" not in sentence for sentence in sentences) else NOTHING
 
 
@@ -89,19 +91,21 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is no number")
 
 
-def _take(path: str, document: dict[str, Any]) -> tuple[str, dict[str, Numbers]]:
+def _take(path: str, document: dict[str, Any]) -> tuple[str, dict[str, Numbers], dict[str, list[str]]]:
     _check_schema(path, document)
     results = document.get("results")
     if not isinstance(results, list) or not results:
         raise Refused(f"{path} has no results")
     runs: dict[str, list[Numbers]] = {}
+    notes: dict[str, list[str]] = {}
     for at, result in enumerate(results):
         if not isinstance(result, dict) or not isinstance(result.get("name"), str):
             raise Refused(f"{path}: result {at + 1} has no name")
         runs.setdefault(result["name"], []).append(_numbers(path, result))
+        notes.setdefault(result["name"], []).extend(_notes(path, result))
     about = [document.get(field) for field in ("host", "machine", "date")]
     taken = {name: merge(same) for name, same in runs.items()}
-    return ", ".join(printable(word) for word in about if isinstance(word, str)), taken
+    return ", ".join(printable(word) for word in about if isinstance(word, str)), taken, notes
 
 
 def _numbers(path: str, result: dict[str, Any]) -> Numbers:
@@ -113,7 +117,26 @@ def _numbers(path: str, result: dict[str, Any]) -> Numbers:
         low, high = numbers[at : at + 2]
         if low is not None and high is not None and low > high:
             raise Refused(f"{path}: {NUMBERS[at]} of {result['name']!r} is above {NUMBERS[at + 1]}; was it edited?")
+    per_call, low, high = numbers[:3]
+    if per_call is not None and not (low or 0) <= per_call <= (math.inf if high is None else high):
+        interval = f"{'0' if low is None else low} to {'any' if high is None else high}"
+        raise Refused(
+            f"{path}: per_call_ns of {result['name']!r} is {per_call}, outside of its interval, {interval}; "
+            "was it edited?"
+        )
     return numbers
+
+
+def _notes(path: str, result: dict[str, Any]) -> list[str]:
+    interrupted, notes = result.get("interrupted"), result.get("notes")
+    notes = [] if notes is None else notes
+    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+        raise Refused(f"{path}: notes of {result['name']!r} is no list of texts; was it edited?")
+    if interrupted is None:
+        return notes
+    if not isinstance(interrupted, str):
+        raise Refused(f"{path}: interrupted of {result['name']!r} is {interrupted!r}, no text; was it edited?")
+    return [f"ended early ({interrupted})", *notes]
 
 
 def _check_schema(path: str, document: dict[str, Any]) -> None:
@@ -215,6 +238,20 @@ def _sentence(row: Row, at: int, file: str, files: Sequence[str]) -> str:
         found = result_ratio(one, other, net, file, files[0], signs.dash == "-", False)
         if found is None or (net and found[0].ratio is None):
             continue
-        without = "" if net else "; with their calls, since an empty one is not known of both, or all that there is"
+        with_calls = "; with their calls, since an empty one is not known of both, or all that there is"
+        without = "" if net or found[0].ratio is None else with_calls
         return start + found[1] + without
     return f"{start}not compared: of fewer than 6 batches there is no interval; measure for longer"
+
+
+def _print_notes(rows: Sequence[Row], files: Sequence[File], names: Sequence[str]) -> None:
+    """Of the results that were compared, each once. A result may have another name in each file."""
+    encoding = symbols(sys.stdout).encoding
+    single = all(len(file.results) == 1 for file in files)
+    notes: dict[str, None] = {}
+    for row in rows:
+        for file, name in zip(files, names, strict=True):
+            for note in file.notes.get(next(iter(file.results)) if single else row.name, []):
+                notes[f"Note: {name}, {row.name}: {note}"] = None
+    if notes:
+        print("\n" + "\n".join(printable(note, encoding) for note in notes))

@@ -35,7 +35,8 @@ Or put results of several processes, days or languages beside each other, from t
   codetimer compare before.json after.json
 
 They are matched by name, and two files with one result each in any case. Each loses its own empty call. What changed
-on the machine in between is in the figures: they were not measured in turns, and the report says so.
+on the machine in between is in the figures: they were not measured in turns, and the report says so. Notes on the
+results stand below.
 
 Arguments that end in .json are files. "--" ends the options, and makes all that follows statements.
 """

@@ -11,6 +11,9 @@ import unicodedata
 from typing import NamedTuple, TextIO
 
 
+LARGEST_WHOLE = 1e15  # up to here each digit before the point of a float is one
+
+
 class Symbols(NamedTuple):
     """The characters beyond ASCII that tables use."""
 
@@ -83,7 +86,9 @@ def duration(ns: float, micro: str = "µ") -> str:
 
 
 def number(value: float) -> str:
-    """Three digits, or all those before the point; alike in every locale."""
+    """Three digits, or all those before the point, where all of them are known; alike in every locale."""
+    if value >= LARGEST_WHOLE:
+        return f"{value:.2e}"
     if value < 9.995:
         return f"{value:.2f}"
     return f"{value:.1f}" if value < 99.95 else f"{value:,.0f}"
