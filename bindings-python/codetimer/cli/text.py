@@ -10,7 +10,6 @@ from __future__ import annotations
 import unicodedata
 from typing import NamedTuple, TextIO
 
-
 LARGEST_WHOLE = 1e15  # up to here each digit before the point of a float is one
 
 
