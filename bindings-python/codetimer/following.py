@@ -14,6 +14,7 @@ import sys
 import threading
 
 from codetimer import _codetimer, forking
+from codetimer.threads import INFO, WARNING, spawn, tell
 
 TYPE_CHECKING = False  # as typing has it, without importing it
 if TYPE_CHECKING:
@@ -24,31 +25,6 @@ PERIOD = 0.25  # seconds between two looks
 FIRST_ANSWER = 1.0  # seconds that configure() waits for a new provider
 LAST_WAIT = 10.0  # seconds that the end of the interpreter waits at the most, for what ends at once
 PATIENCE = 5.0  # seconds after which a worker is said to hang
-INFO, WARNING = 20, 30
-
-
-def tell(level: int, message: str, *args: object, exc_info: bool = False) -> None:
-    """Logs; below a warning only where somebody has imported logging, as nobody else listens."""
-    try:
-        if level >= WARNING:
-            import logging
-        else:
-            logging = sys.modules["logging"]
-        logging.getLogger("codetimer").log(level, message, *args, exc_info=exc_info)
-    except Exception:  # nowhere to say it: at the end of the interpreter, or in a handler
-        pass
-
-
-def spawn(name: str, run: Callable[[], None]) -> threading.Thread | None:
-    """A running daemon thread; None where there can be none (told), as in some subinterpreters and at the very end."""
-    try:
-        thread = threading.Thread(target=run, name=name, daemon=True)
-        thread.start()
-    except RuntimeError as error:
-        if "shutdown" not in str(error):
-            tell(WARNING, "no thread to follow the members list (%s): call codetimer.poll() from time to time", error)
-        return None
-    return thread
 
 
 class Worker:

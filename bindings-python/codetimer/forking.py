@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 
-from codetimer import _codetimer
+from codetimer import _codetimer, threads
 
 TYPE_CHECKING = False  # as typing has it, without importing it
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ def register(following: Callable[[], Following], in_child: Callable[[], None]) -
     def after_in_child() -> None:
         global _forks
         _forks = None
+        threads.unblock_in_child()
         in_child()
 
     if hasattr(os, "register_at_fork"):
