@@ -309,6 +309,7 @@ class Following:
         if self.thread is not None and not self._ended:
             child.start()
             child.seen = self.seen
+        self._ended = True  # for a thread that is a greenlet, which is in the child too
         return child
 
     def end(self) -> None:

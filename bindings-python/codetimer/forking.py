@@ -40,7 +40,8 @@ def rest(following: Following) -> None:
     following.rests.set()
     following.wake()
     thread.join(PATIENCE)
-    _wait_for(thread.native_id)
+    if thread.native_id != threading.get_native_id():  # it is where threads are greenlets of this one, as gevent has it
+        _wait_for(thread.native_id)
 
 
 def _wait_for(native_id: int | None) -> None:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Guards what the threads that follow the members list leave to the program: its signals, blocked or not, also in what
-is forked in a provider. Fails if a blocked signal ends the program, or if a signal stays blocked."""
+is forked in a provider; and that a fork does not wait for a thread that is a greenlet of the one that forks. Fails if a
+blocked signal ends the program, if a signal stays blocked, or if the fork waits."""
 
+import importlib.util
 import signal
 import sys
 
@@ -136,3 +138,53 @@ hear()
     with program(code, folder, PYTHONWARNINGS="ignore") as measured:
         assert measured.hear() == f"True {signal.SIGUSR2!s}"
         measured.end()
+
+
+# ---- threads that are greenlets ----
+
+
+def test_a_fork_does_not_wait_for_a_greenlet(folder):
+    """Which says that it is the thread it runs in; whether it waits is seen by how it waits, not by the time it takes."""
+    code = """
+import threading
+from codetimer import forking
+codetimer.configure(file=os.environ["MEMBERS"])
+thread, = (each for each in threading.enumerate() if each.name == "codetimer")
+thread._native_id = threading.get_native_id()
+waited = []
+wait_for, forking._wait_for = forking._wait_for, waited.append
+for _ in range(2):
+    pid = os.fork()
+    if pid == 0: os._exit(0)
+    os.waitpid(pid, 0)
+    say(len(waited))
+"""
+    with program(code, folder, MEMBERS=str(folder / "members"), PYTHONWARNINGS="error") as measured:
+        assert [measured.hear(), measured.hear()] == ["0", "1"]  # the second thread is one
+        measured.end()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("gevent") is None, reason="gevent is not installed here")
+def test_gevent(folder):
+    code = """
+from gevent import monkey; monkey.patch_all()
+import gevent, os, time
+from codetimer import forking
+import codetimer
+@codetimer.measured
+def f(): pass
+f()
+codetimer.configure(file="members")
+forking._wait_for = print
+pid = os.fork()
+if pid == 0: os._exit(0)
+os.waitpid(pid, 0)
+open("members", "w").write("!*")
+until = time.monotonic() + 60
+while codetimer.counters["script.f"].enabled and time.monotonic() < until: gevent.sleep(0.01)
+print(codetimer.counters["script.f"].enabled)
+"""
+    script = folder / "script.py"
+    script.write_text(code)
+    ended = run([script.name], folder, measured=False)
+    assert (ended.code, ended.out, ended.err) == (0, "False\n", "")
