@@ -185,6 +185,7 @@ static int describe_handle(lua_State *L, ct__lua_handle *handle) {
     if (!handle->modules || handle->follows) return CT_OK;
     const char *text = push_patterns(L, lua_isnil(L, PREFIX) ? WHAT : PREFIX, &length);
     int status = set_members(L, handle, text, length);
+    if (status == CT_OK) ct__lua_trace_problems(L, text, length);
     lua_pop(L, 1);
     return status;
 }

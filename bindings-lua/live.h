@@ -73,6 +73,9 @@ void ct__lua_trace_environment(lua_State *L);
 /* Pushes a box that holds the list; NULL: there is none in it. */
 ct_members *ct__lua_push_list(lua_State *L, const char *text, size_t length);
 
+/* Where one of its patterns is wrong, pushes a sentence that tells it, below which others may lie, and returns 1. */
+int ct__lua_push_wrong(lua_State *L, const char *text, size_t length);
+
 /* Tells the trace function which patterns of a list are wrong. */
 void ct__lua_trace_problems(lua_State *L, const char *text, size_t length);
 

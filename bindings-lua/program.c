@@ -140,26 +140,6 @@ static void push_own(lua_State *L) {
     lua_settop(L, OWN);
 }
 
-static void free_members(void *members) { ct_members_free(members); }
-
-/* A wrong pattern would be skipped later; now there is somebody to tell it to. Pushes what is wrong, or nil. */
-static void push_problem(lua_State *L) {
-    size_t length;
-    ct_members *members;
-    const char *text = ct__lua_check_members(L, OPTIONS, MEASURE, 1, &length);
-    ct__lua_box *box = ct__lua_new_box(L, free_members);
-    lua_pushnil(L);
-    if (text == NULL || ct_members_parse(text, length, &members) != CT_OK) return;
-    box->content = members;
-    for (size_t i = 0; i < ct_members_count(members); i++) {
-        const ct_members_pattern *pattern = ct_members_at(members, i);
-        if (pattern->problem == NULL) continue;
-        lua_pushlstring(L, pattern->text, pattern->length);
-        lua_pushfstring(L, "the pattern '%s' is wrong: %s", lua_tostring(L, -1), pattern->problem);
-        return;
-    }
-}
-
 static void check_config(lua_State *L) {
     if (lua_isnil(L, CONFIG)) return;
     if (lua_type(L, CONFIG) != LUA_TSTRING || strlen(lua_tostring(L, CONFIG)) != lua_rawlen(L, CONFIG))
@@ -190,8 +170,9 @@ int ct__lua_measure_program(lua_State *L) {
     for (const char *const *name = names; *name != NULL; name++) lua_getfield(L, OPTIONS, *name);
     lua_pushnil(L);
     check_config(L);
-    push_problem(L);
-    if (!lua_isnil(L, -1)) return ct__lua_refuse(L, CT_EINVAL, NULL, lua_tostring(L, -1));
+    size_t length; /* a wrong pattern would be skipped later; now there is somebody to tell it to */
+    const char *text = ct__lua_check_members(L, OPTIONS, MEASURE, 1, &length);
+    if (ct__lua_push_wrong(L, text, length)) return ct__lua_refuse(L, CT_EINVAL, NULL, lua_tostring(L, -1));
     push_own(L);
     int own = lua_isnil(L, MEASURE) && lua_isnil(L, CONFIG) && !is_given("CODETIMER_MEASURE") &&
               !is_given("CODETIMER_CONFIG");

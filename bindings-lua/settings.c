@@ -96,6 +96,20 @@ ct_members *ct__lua_push_list(lua_State *L, const char *text, size_t length) {
     return box->content;
 }
 
+int ct__lua_push_wrong(lua_State *L, const char *text, size_t length) {
+    const ct_members *members = ct__lua_push_list(L, text, length);
+    for (size_t i = 0; members != NULL && i < ct_members_count(members); i++) {
+        const ct_members_pattern *pattern = ct_members_at(members, i);
+        if (pattern->problem == NULL) continue;
+        lua_pushlstring(L, pattern->text, pattern->length);
+        lua_pushfstring(L, "the pattern '%s' at byte %I is wrong: %s", lua_tostring(L, -1),
+                        (LUAI_UACINT)pattern->position, pattern->problem);
+        return 1;
+    }
+    lua_pop(L, 1);
+    return 0;
+}
+
 static void push_matches(lua_State *L) {
     size_t length = 0;
     lua_newtable(L);
@@ -159,8 +173,9 @@ void ct__lua_trace_problems(lua_State *L, const char *text, size_t length) {
         const ct_members_pattern *pattern = ct_members_at(members, i);
         if (pattern->problem == NULL) continue;
         lua_pushlstring(L, pattern->text, pattern->length);
-        ct__lua_trace_skipped(L, lua_tostring(L, -1), pattern->problem);
-        lua_pop(L, 1);
+        lua_pushfstring(L, "at byte %I: %s", (LUAI_UACINT)pattern->position, pattern->problem);
+        ct__lua_trace_skipped(L, lua_tostring(L, -2), lua_tostring(L, -1));
+        lua_pop(L, 2);
     }
     lua_pop(L, 1);
 }

@@ -210,8 +210,11 @@ static int refuse_control(lua_State *L, int status, ct_view *view) {
 /* All segments are switched, also when one of them refuses; the first refusal is told. */
 static int control_all(lua_State *L, int how) {
     size_t length;
-    ct__lua_views *views = check_view(L);
+    check_view(L);
     const char *text = ct__lua_check_members(L, 2, 2, how == SET, &length);
+    if (how != SET && ct__lua_push_wrong(L, text, length))
+        return ct__lua_refuse(L, CT_EINVAL, NULL, lua_tostring(L, -1));
+    ct__lua_views *views = check_view(L); /* once more: see the invariant */
     ct_view *refusing = NULL;
     int refusal = CT_OK;
     for (int i = 0; i < views->count; i++) {
@@ -221,6 +224,7 @@ static int control_all(lua_State *L, int how) {
         refusing = views->views[i];
     }
     if (refusal != CT_OK) return refuse_control(L, refusal, refusing);
+    if (how == SET && text != NULL) ct__lua_trace_problems(L, text, length);
     lua_pushboolean(L, 1);
     return 1;
 }

@@ -53,6 +53,9 @@ enum { CTPY_MEMBERS_MOST = 65536 };
  * with TypeError or ValueError. */
 int ctpy_parse_members(PyObject *text, int none, const char **utf8, Py_ssize_t *length);
 
+/* Where one of its patterns is wrong: ValueError, with its position. */
+int ctpy_check_patterns(const char *utf8, Py_ssize_t length);
+
 /* A members list of the core as a str or None: "read" fills a buffer as ct_members_get does. */
 typedef int (*ctpy_members_reader)(void *from, char *buffer, size_t size, size_t *length);
 PyObject *ctpy_read_members(ctpy_members_reader read, void *from);

@@ -40,6 +40,37 @@ int ctpy_parse_members(PyObject *text, int none, const char **utf8, Py_ssize_t *
     return -1;
 }
 
+/* "position" of the text in characters, as Python counts them. */
+static PyObject *count_characters(const char *utf8, size_t position) {
+    PyObject *before = PyUnicode_DecodeUTF8(utf8, (Py_ssize_t)position, "replace");
+    PyObject *count = before != NULL ? PyLong_FromSsize_t(PyUnicode_GET_LENGTH(before)) : NULL;
+    Py_XDECREF(before);
+    return count;
+}
+
+static void refuse_pattern(const char *utf8, const ct_members_pattern *pattern) {
+    PyObject *position = count_characters(utf8, pattern->position);
+    PyObject *text = PyUnicode_DecodeUTF8(pattern->text, (Py_ssize_t)pattern->length, "replace");
+    if (position != NULL && text != NULL)
+        PyErr_Format(PyExc_ValueError, "the pattern %R at %S is wrong: %s", text, position, pattern->problem);
+    Py_XDECREF(position);
+    Py_XDECREF(text);
+}
+
+int ctpy_check_patterns(const char *utf8, Py_ssize_t length) {
+    ct_members *members;
+    const int status = ct_members_parse(utf8, (size_t)length, &members);
+    if (status != CT_OK) (void)ctpy_raise(status, "members cannot be parsed", NULL);
+    if (status != CT_OK) return -1;
+    const ct_members_pattern *pattern = NULL;
+    for (size_t i = 0; i < ct_members_count(members) && (pattern == NULL || pattern->problem == NULL); i++)
+        pattern = ct_members_at(members, i);
+    const int wrong = pattern != NULL && pattern->problem != NULL;
+    if (wrong) refuse_pattern(utf8, pattern);
+    ct_members_free(members);
+    return wrong ? -1 : 0;
+}
+
 PyObject *ctpy_read_members(ctpy_members_reader read, void *from) {
     char *buffer = NULL;
     size_t size = 1024, length = size;
@@ -107,15 +138,12 @@ static PyObject *get_text(PyObject *self, void *closure) {
     return Py_NewRef(((members_object *)self)->text);
 }
 
-/* "position" in characters, as Python counts them. */
 static PyObject *make_pattern(PyTypeObject *type, const char *utf8, const ct_members_pattern *pattern) {
-    PyObject *before = PyUnicode_DecodeUTF8(utf8, (Py_ssize_t)pattern->position, "replace");
     PyObject *values[] = {
         PyUnicode_DecodeUTF8(pattern->text, (Py_ssize_t)pattern->length, "replace"),
-        before != NULL ? PyLong_FromSsize_t(PyUnicode_GET_LENGTH(before)) : NULL,
+        count_characters(utf8, pattern->position),
         ctpy_text(pattern->problem),
     };
-    Py_XDECREF(before);
     return CTPY_FILL(type, values);
 }
 

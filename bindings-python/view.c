@@ -229,12 +229,21 @@ static PyObject *raise_refusal(int status, ct_view *view) {
                       process.path);
 }
 
+/* The process may log it too, but where nobody may be looking. */
+static void tell_skipped(ctpy_state *state, const char *utf8, Py_ssize_t length) {
+    ct_members *members;
+    if (utf8 == NULL || ct_members_parse(utf8, (size_t)length, &members) != CT_OK) return;
+    ctpy_tell_problems(state, members);
+    ct_members_free(members);
+}
+
 /* All segments are switched, also when one of them refuses; the first refusal is told. */
 static PyObject *control_all(PyObject *self, int how, PyObject *text) {
     view_object *view = use(self);
     const char *utf8;
     Py_ssize_t length;
     if (view == NULL || ctpy_parse_members(text, how == SET, &utf8, &length) < 0) return NULL;
+    if (how != SET && ctpy_check_patterns(utf8, length) < 0) return NULL;
     int refusal = CT_OK;
     size_t refused = 0;
     view->in_use = 1;
@@ -245,7 +254,9 @@ static PyObject *control_all(PyObject *self, int how, PyObject *text) {
         refused = i;
     }
     Py_END_ALLOW_THREADS view->in_use = 0;
-    return refusal == CT_OK ? Py_NewRef(Py_None) : raise_refusal(refusal, view->views.views[refused]);
+    if (refusal != CT_OK) return raise_refusal(refusal, view->views.views[refused]);
+    if (how == SET) tell_skipped(get_state(self), utf8, length);
+    return Py_NewRef(Py_None);
 }
 
 static PyObject *enable(PyObject *self, PyObject *text) { return control_all(self, ENABLE, text); }
@@ -313,10 +324,13 @@ PyDoc_STRVAR(enable_doc,
              "enable($self, members, /)\n--\n\n"
              "Switch on what these patterns (str, as in a members list) match, now and for counters to come.\n\n"
              "Raises ProcessLookupError where the process has ended, PermissionError where it is another\n"
-             "user's, ValueError where its list would become too long.");
+             "user's, ValueError where its list would become too long or a pattern is wrong; then nothing is\n"
+             "switched.");
 PyDoc_STRVAR(disable_doc, "disable($self, members, /)\n--\n\nSwitch off what these patterns match; as enable().");
 PyDoc_STRVAR(set_members_doc, "set_members($self, members, /)\n--\n\n"
-                              "Set its members list (str; None: no list, all is measured). Raises as enable().");
+                              "Set its members list (str; None: no list, all is measured). A pattern that is wrong is\n"
+                              "skipped, and told to the logger \"codetimer\", as configure() does; the rest applies. Raises as\n"
+                              "enable() otherwise.");
 PyDoc_STRVAR(close_doc, "close($self, /)\n--\n\nLet go of the process. Can be called twice.");
 
 static PyMethodDef methods[] = {

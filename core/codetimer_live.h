@@ -43,7 +43,8 @@ CT_API const ct_members_pattern *ct_members_at(const ct_members *members, size_t
 CT_API int ct_members_pattern_matches(const ct_members_pattern *pattern, const char *member, size_t length);
 
 /* The text of a list in which the patterns of "change" are switched on (or off): they come last, and earlier equal or
- * opposite ones are dropped. "members" NULL: no list so far. Returns as snprintf does. */
+ * opposite ones are dropped, as are wrong ones of both: ct_members_at tells which. "members" NULL: no list so far.
+ * Returns as snprintf does. */
 CT_API size_t ct_members_switch(const ct_members *members, const ct_members *change, int enable, char *buffer,
                                 size_t size);
 

@@ -70,7 +70,7 @@ function codetimer.initialize(options) end
 
 ---What trace is called with: "created", "already there", "removed" and the key; "increment", the key and the duration
 ---in ns; "refused", the name and the reason. Of the members list: "list" and who wrote it; "skipped", a pattern and
----what is wrong with it; "unmatched" and a pattern that matches no counter so far; "unusable", the file and the reason,
+---where and what is wrong with it; "unmatched" and a pattern that matches no counter so far; "unusable", the file and the reason,
 ---then "usable" and the file or "provider"; "failed", "provider" or "on_change", and the message.
 ---@alias codetimer.Trace fun(event: string, key: string, detail?: string|integer)
 
@@ -287,7 +287,8 @@ function View:sample(buckets) end
 ---@param members string patterns, as in a members list
 ---@return true? done
 ---@return string? message
----@return string? code "CT_ENOENT": it has ended; "CT_EPERM": another user's; "CT_EINVAL": its list would be too long
+---@return string? code "CT_ENOENT": it has ended; "CT_EPERM": another user's; "CT_EINVAL": a pattern is wrong, or its
+---list would be too long
 function View:enable(members) end
 
 ---Switches off what these patterns match.
@@ -297,7 +298,7 @@ function View:enable(members) end
 ---@return string? code as of enable
 function View:disable(members) end
 
----Sets its members list.
+---Sets its members list. A pattern that is wrong is skipped, and told to trace; the rest applies.
 ---@param members string? nil: no list, all is measured
 ---@return true? done
 ---@return string? message

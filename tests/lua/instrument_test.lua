@@ -34,6 +34,14 @@ describe("instrument, of a table,", function()
         assert.equal("it1/it1.f", counters("it1.f").key)
     end)
 
+    it("tells the trace function which patterns are wrong", function()
+        local told = {}
+        function codetimer.trace(event, ...) told[#told + 1] = event == "skipped" and table.concat({ ... }, ", ") or nil end
+        instrument [[it1b;x\q]]
+        codetimer.trace = nil
+        assert.same({ [[x\q, at byte 5: a backslash quotes only ; ! # * ? and itself]] }, told)
+    end)
+
     it("measures classes: methods, metamethods, a callable class, and what is inherited where it is", function()
         local Base = {}
         Base.__index = Base

@@ -113,6 +113,27 @@ describe("switching from outside", function()
         assert.truthy(message:find("its list would be longer than 65,536 bytes"), message)
         assert.equal("CT_EINVAL", code)
     end)
+
+    it("tells a wrong pattern, and switches nothing then", function()
+        assert.is_true(view:set_members("*.f"))
+        for _, switch in ipairs { view.enable, view.disable } do
+            local done, message, code = switch(view, [[*.g;x\q]])
+            assert.is_nil(done)
+            assert.equal([[the pattern 'x\q' at byte 4 is wrong: a backslash quotes only ; ! # * ? and itself]], message)
+            assert.equal("CT_EINVAL", code)
+            assert.equal("*.f", view.members)
+        end
+    end)
+
+    it("tells the trace function what is skipped of a list", function()
+        local told = {}
+        function codetimer.trace(...) told[#told + 1] = ("%s %s: %s"):format(...) end
+        local done = view:set_members([[*.g;x\q]])
+        codetimer.trace = nil
+        assert.is_true(done)
+        assert.same({ [[skipped x\q: at byte 4: a backslash quotes only ; ! # * ? and itself]] }, told)
+        assert.equal([[*.g;x\q]], view.members)
+    end)
 end)
 
 describe("configure", function()
@@ -147,7 +168,7 @@ describe("configure", function()
         local matches, problem = process:run "return #s.matches, s.matches[2].problem"
         assert.equal(2, matches)
         assert.truthy(#problem > 5)
-        assert.equal("skipped !: " .. problem, process:run "return table.concat(skipped, '|')")
+        assert.equal("skipped !: at byte 4: " .. problem, process:run "return table.concat(skipped, '|')")
         assert.equal(1, process:run [[return codetimer.counters("shop/shop.f").calls]])
         assert.equal(2, process:run [[return codetimer.counters("shop/shop.g").calls]])
     end)

@@ -224,6 +224,7 @@ def test_patterns_that_match_nothing_or_are_wrong(caplog):
     texts = [text for text, _, _ in made.matches]
     assert texts[0] == "no.such.*" and made.reached == () == made.unreachable
     assert [problem for _, _, problem in made.matches if problem]
+    assert "members pattern skipped: '!' at 10: nothing follows" in caplog.text
     assert codetimer.instrument("").matches == ()
 
 

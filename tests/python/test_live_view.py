@@ -215,6 +215,26 @@ def test_set_members(running, folder):
         assert view.members == "y" * 65_000
 
 
+def test_a_wrong_pattern_is_told(running, folder, caplog):
+    """As the command line tells it; what would be skipped is not half done."""
+    with codetimer.attach(running.pid, directory=folder) as view:
+        view.set_members("*.f")
+        for switch in (view.enable, view.disable):
+            for text, what in (
+                ("*.g;ä\\q", r"the pattern 'ä\\\\q' at 4 is wrong: a backslash quotes only "),
+                ("ä*;!;", r"the pattern '!' at 3 is wrong: nothing follows"),
+            ):
+                with pytest.raises(ValueError, match=what):
+                    switch(text)
+                assert view.members == "*.f"
+        with caplog.at_level("INFO", "codetimer"):
+            view.set_members("*.g;x\\q")
+        (record,) = caplog.records
+        assert record.levelname == "WARNING"
+        assert record.getMessage().startswith("members pattern skipped: 'x\\\\q' at byte 4: a backslash quotes only ")
+        assert [info.enabled for info in view.counters.values()] == [False, True]
+
+
 def test_members_from_the_environment_and_from_inside(folder):
     code = """
 settings = codetimer.configure()

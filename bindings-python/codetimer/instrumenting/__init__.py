@@ -358,8 +358,12 @@ def _enumerate(names: list[str], most: int) -> str:
 
 
 def _warn(text: str | None) -> None:
-    """Of patterns that cannot do what they seem to be for."""
+    """Of patterns that cannot do what they seem to be for. text: None for the list in force, whose wrong ones are told."""
     for pattern in Members(text).patterns if text is not None else ():
+        if pattern.problem is not None:
+            wrong = f"{pattern.text!r} at {pattern.position}: {pattern.problem}"
+            _untold.append((_WARNING, "members pattern skipped: %s", wrong))
+            continue
         said, whole = letters(pattern.text)
         if is_own(said.removesuffix(".")) and said not in _told_own:
             _told_own.add(said)
