@@ -41,6 +41,24 @@ int ctpy_collections_read(const ctpy_state *state, ctpy_collections *reading) {
     return -1;
 }
 
+/* The collector is off for the moment of the reading, as above. */
+void ctpy_thresholds_read(const ctpy_state *state, ctpy_thresholds *thresholds) {
+    *thresholds = (ctpy_thresholds){0};
+    const int enabled = PyGC_Disable();
+    PyObject *tuple = PyObject_CallNoArgs(state->gc_get_threshold);
+    long long *values = thresholds->values;
+    thresholds->known = tuple != NULL && PyArg_ParseTuple(tuple, "LLL", &values[0], &values[1], &values[2]);
+    Py_XDECREF(tuple);
+    if (enabled) PyGC_Enable();
+    PyErr_Clear();
+}
+
+int ctpy_thresholds_changed(const ctpy_state *state, const ctpy_thresholds *before) {
+    ctpy_thresholds now;
+    ctpy_thresholds_read(state, &now);
+    return before->known && now.known && memcmp(before->values, now.values, sizeof now.values) != 0;
+}
+
 int ctpy_collect(const ctpy_state *state) {
     PyObject *found = PyObject_CallNoArgs(state->gc_collect);
     Py_XDECREF(found);

@@ -51,7 +51,8 @@ typedef struct ctpy_state {
     PyTypeObject *cycles_type;
     PyTypeObject *priority_type;
     PyObject *gc_collect;       /* gc.collect and gc.get_stats as they were at import: */
-    PyObject *gc_get_stats;     /* the C API can neither collect while gc is disabled nor tell the counts */
+    PyObject *gc_get_stats;     /* the C API can neither collect while gc is disabled nor tell the counts, */
+    PyObject *gc_get_threshold; /* nor the thresholds */
     PyObject *safe_point;       /* an empty Python function */
     PyObject *block_codes[CTPY_BLOCK_SIZES]; /* see block.c; NULL until they are needed */
     int call_first;             /* where the first call stands in them, and */

@@ -171,6 +171,8 @@ static void note_gc(const ctpy_rounds *rounds) {
         ct_compare_note(rounds->compare, "the garbage collector was switched off during the comparison");
     if (!rounds->collected && collects)
         ct_compare_note(rounds->compare, "the garbage collector was switched on during the comparison");
+    if (ctpy_thresholds_changed(rounds->state, &rounds->thresholds))
+        ct_compare_note(rounds->compare, "the thresholds of the garbage collector were changed during the comparison");
 }
 
 /* Of a candidate; "overheads" has room for what is known of empty calls. */
@@ -264,6 +266,7 @@ static PyObject *run(ctpy_state *state, request *request) {
                           .collected = PyGC_IsEnabled(),
                           .progress = &progress};
     PyObject *comparison = NULL;
+    ctpy_thresholds_read(state, &rounds.thresholds);
     if (ctpy_overheads(state, 1, overheads, &known) < 0) return NULL;
     if (ctpy_rounds_begin(&rounds, request->budget_ns) == 0 &&
         (!request->gc_time || (rounds.pauses = ctpy_pauses_begin(state)) != NULL)) {

@@ -260,6 +260,7 @@ static int keep_gc_functions(ctpy_state *state) {
     if (gc == NULL) return -1;
     state->gc_collect = PyObject_GetAttrString(gc, "collect");
     state->gc_get_stats = PyObject_GetAttrString(gc, "get_stats");
+    state->gc_get_threshold = PyObject_GetAttrString(gc, "get_threshold");
     state->gc_callbacks = PyObject_GetAttrString(gc, "callbacks");
     Py_DECREF(gc);
     if (state->gc_callbacks != NULL && !PyList_Check(state->gc_callbacks))
@@ -296,6 +297,7 @@ static int traverse_module(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(state->priority_type);
     Py_VISIT(state->gc_collect);
     Py_VISIT(state->gc_get_stats);
+    Py_VISIT(state->gc_get_threshold);
     Py_VISIT(state->safe_point);
     for (size_t i = 0; i < CTPY_BLOCK_SIZES; i++) Py_VISIT(state->block_codes[i]);
     Py_VISIT(state->gc_callbacks);
@@ -335,6 +337,7 @@ static int clear_module(PyObject *module) {
     Py_CLEAR(state->priority_type);
     Py_CLEAR(state->gc_collect);
     Py_CLEAR(state->gc_get_stats);
+    Py_CLEAR(state->gc_get_threshold);
     Py_CLEAR(state->safe_point);
     for (size_t i = 0; i < CTPY_BLOCK_SIZES; i++) Py_CLEAR(state->block_codes[i]);
     Py_CLEAR(state->gc_callbacks);

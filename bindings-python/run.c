@@ -24,9 +24,11 @@ typedef struct timed_run {
 /* ---- what the host knows ---- */
 
 /* Also what a call of the warm-up has changed. */
-static void note_gc(ct_run *run, int enabled, const ctpy_collections *after) {
-    if (enabled && !after->enabled) ct_time_note(run, "the garbage collector was switched off during the run");
-    if (!enabled && after->enabled) ct_time_note(run, "the garbage collector was switched on during the run");
+static void note_gc(ct_run *run, const ctpy_gc *gc, const ctpy_collections *after) {
+    if (gc->enabled && !after->enabled) ct_time_note(run, "the garbage collector was switched off during the run");
+    if (!gc->enabled && after->enabled) ct_time_note(run, "the garbage collector was switched on during the run");
+    if (ctpy_thresholds_changed(gc->state, &gc->thresholds))
+        ct_time_note(run, "the thresholds of the garbage collector were changed during the run");
 }
 
 /* Takes the counts after the run. Where it came to no call, those before it are the same. */
@@ -36,7 +38,7 @@ static void read_after(timed_run *timed, ctpy_collections *after) {
         ct_time_note(timed->run, "collections are unknown: gc.get_stats failed after the run");
     }
     if (!timed->gc.known) timed->gc.before = *after;
-    note_gc(timed->run, timed->gc.enabled, after);
+    note_gc(timed->run, &timed->gc, after);
 }
 
 /* Whether the pauses are known. */
@@ -120,6 +122,7 @@ static PyObject *make_run(timed_run *timed) {
         return NULL;
     }
     timed->gc.enabled = PyGC_IsEnabled();
+    ctpy_thresholds_read(timed->state, &timed->gc.thresholds);
     if (ctpy_gc_begin(&timed->gc) == 0) (void)ctpy_loop(timed->state, timed->run, &timed->body);
     return conclude(timed); /* the exception of either is still set */
 }

@@ -45,6 +45,16 @@ extern const char *const ctpy_gc_labels[CT_GC_GENERATIONS_MAX];
 /* Reads without setting off a collection. Returns 0, or -1 with an exception and no generations. */
 int ctpy_collections_read(const ctpy_state *state, ctpy_collections *reading);
 
+/* gc.get_threshold(). */
+typedef struct ctpy_thresholds {
+    int known;
+    long long values[3];
+} ctpy_thresholds;
+
+/* Reads without setting off a collection, and without leaving an exception. */
+void ctpy_thresholds_read(const ctpy_state *state, ctpy_thresholds *thresholds);
+int ctpy_thresholds_changed(const ctpy_state *state, const ctpy_thresholds *before);
+
 /* Collects, and passes a safe point: a collection that was due before (since 3.12 they wait for one) is not the
  * run's. Returns 0, or -1 with an exception. */
 int ctpy_collect(const ctpy_state *state);
@@ -69,8 +79,9 @@ typedef struct ctpy_gc {
     const ctpy_state *state;
     ctpy_pauses *pauses; /* NULL: not asked for */
     ct_gc_time time;
-    int enabled; /* was the collector, before the first call */
-    int known;   /* "before" is */
+    int enabled;                /* was the collector, before the first call */
+    ctpy_thresholds thresholds; /* likewise */
+    int known;                  /* "before" is */
     ctpy_collections before;
 } ctpy_gc;
 
@@ -146,6 +157,7 @@ typedef struct ctpy_rounds {
     size_t ended_by;         /* the candidate that raised; count where none did */
     uint64_t pause_ns;       /* when others were let in */
     int collected;           /* the collector was switched on before the first call */
+    ctpy_thresholds thresholds;
 } ctpy_rounds;
 
 /* Begins the comparison, with copies of its own code for each candidate. Returns 0, or -1 with an exception;

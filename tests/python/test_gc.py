@@ -144,6 +144,26 @@ def test_what_fn_changes_in_the_warm_up_is_noted():
     assert not any("switched" in note for made in before for note in made.notes)
 
 
+@pytest.mark.parametrize("changed", [(0,), (7, 7, 7)])
+def test_thresholds_that_fn_changes_are_noted(changed):
+    """As they end collections, or make more of them; and they stay as fn left them."""
+    before = gc.get_threshold()
+    options = {"budget": 0.01, "file": io.StringIO()}
+    try:
+        kept = codetimer.time("", 10, lambda: gc.set_threshold(*before))
+        alone = codetimer.time("", 10, lambda: gc.set_threshold(*changed))
+        assert gc.get_threshold()[: len(changed)] == changed
+        gc.set_threshold(*before)
+        turns = codetimer.compare({"changes": lambda: gc.set_threshold(*changed), "other": int}, **options)
+        later = codetimer.compare({"one": int, "other": list}, **options)
+    finally:
+        gc.set_threshold(*before)
+    assert own_notes(kept) == ()
+    assert own_notes(alone) == ("the thresholds of the garbage collector were changed during the run",)
+    assert "the thresholds of the garbage collector were changed during the comparison" in turns.notes
+    assert not any("thresholds" in note for note in later.notes)
+
+
 def test_a_full_collection_comes_first():
     class Cycle:
         def __init__(self):
