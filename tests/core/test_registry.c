@@ -100,19 +100,24 @@ static void check_limit_by_environment(void) {
     CHECK(ct_counter_open(writer, NULL, "a", NULL, &counter) == CT_EXISTS);
 }
 
-static void check_odd_environment(void) {
-    setenv("CODETIMER_MAX_COUNTERS", "many", 1);
+static uint64_t capacity_by(const char *limit) {
+    setenv("CODETIMER_MAX_COUNTERS", limit, 1);
     ct_counters counters;
     ct_counters_info(&counters);
-    CHECK(counters.capacity == 16384);
+    return counters.capacity;
 }
 
-static void check_negative_environment(void) {
-    setenv("CODETIMER_MAX_COUNTERS", "-1", 1); /* strtoul takes the sign */
-    ct_counters counters;
-    ct_counters_info(&counters);
-    CHECK(counters.capacity == 16384);
-}
+/* It is read once in a process. strtoul takes a sign. */
+static void check_odd_environment(void) { CHECK(capacity_by("many") == 16384); }
+static void check_empty_environment(void) { CHECK(capacity_by("") == 16384); }
+static void check_zero_environment(void) { CHECK(capacity_by("0") == 16384); }
+static void check_negative_environment(void) { CHECK(capacity_by("-1") == 16384); }
+static void check_broken_environment(void) { CHECK(capacity_by("5.5") == 16384); }
+static void check_power_environment(void) { CHECK(capacity_by("1e3") == 16384); }
+static void check_hexadecimal_environment(void) { CHECK(capacity_by("0x10") == 16384); }
+static void check_highest_environment(void) { CHECK(capacity_by("65536") == 65536); }
+static void check_higher_environment(void) { CHECK(capacity_by("65537") == 65536); }
+static void check_huge_environment(void) { CHECK(capacity_by("99999999999999999999999") == 65536); }
 
 static void check_memory_stays_flat(void) {
     ct_writer *writer = open_writer();
@@ -225,7 +230,15 @@ SCENARIO(refused_names)
 SCENARIO(limit)
 SCENARIO(limit_by_environment)
 SCENARIO(odd_environment)
+SCENARIO(empty_environment)
+SCENARIO(zero_environment)
 SCENARIO(negative_environment)
+SCENARIO(broken_environment)
+SCENARIO(power_environment)
+SCENARIO(hexadecimal_environment)
+SCENARIO(highest_environment)
+SCENARIO(higher_environment)
+SCENARIO(huge_environment)
 SCENARIO(memory_stays_flat)
 SCENARIO(held_memory_is_not_reused)
 SCENARIO(listing)
@@ -240,7 +253,15 @@ int main(void) {
         cmocka_unit_test(test_limit),
         cmocka_unit_test(test_limit_by_environment),
         cmocka_unit_test(test_odd_environment),
+        cmocka_unit_test(test_empty_environment),
+        cmocka_unit_test(test_zero_environment),
         cmocka_unit_test(test_negative_environment),
+        cmocka_unit_test(test_broken_environment),
+        cmocka_unit_test(test_power_environment),
+        cmocka_unit_test(test_hexadecimal_environment),
+        cmocka_unit_test(test_highest_environment),
+        cmocka_unit_test(test_higher_environment),
+        cmocka_unit_test(test_huge_environment),
         cmocka_unit_test(test_memory_stays_flat),
         cmocka_unit_test(test_held_memory_is_not_reused),
         cmocka_unit_test(test_listing),
