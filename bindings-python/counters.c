@@ -218,7 +218,8 @@ static PyObject *get_last_refused(PyObject *self, void *closure) {
 static PyObject *make_repr(PyObject *self) { return PyUnicode_FromFormat("<codetimer.counters: %zd>", count(self)); }
 
 static PyGetSetDef attributes[] = {
-    {"capacity", get_capacity, NULL, "How many there can be (int): CODETIMER_MAX_COUNTERS, of at most 65,536; 16,384 where that is no number.", NULL},
+    {"capacity", get_capacity, NULL,
+     "How many there can be (int): CODETIMER_MAX_COUNTERS, of at most 65,536; 16,384 where that is no number.", NULL},
     {"refused", get_refused, NULL, "How often a counter could not be made (int).", NULL},
     {"last_refused", get_last_refused, NULL,
      "The key of the last one that could not be made, cut to fit (str), or None.", NULL},

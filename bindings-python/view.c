@@ -329,8 +329,8 @@ PyDoc_STRVAR(enable_doc,
 PyDoc_STRVAR(disable_doc, "disable($self, members, /)\n--\n\nSwitch off what these patterns match; as enable().");
 PyDoc_STRVAR(set_members_doc, "set_members($self, members, /)\n--\n\n"
                               "Set its members list (str; None: no list, all is measured). A pattern that is wrong is\n"
-                              "skipped, and told to the logger \"codetimer\", as configure() does; the rest applies. Raises as\n"
-                              "enable() otherwise.");
+                              "skipped, and told to the logger \"codetimer\", as by configure(); the rest\n"
+                              "applies. Raises as enable() otherwise.");
 PyDoc_STRVAR(close_doc, "close($self, /)\n--\n\nLet go of the process. Can be called twice.");
 
 static PyMethodDef methods[] = {

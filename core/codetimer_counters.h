@@ -133,8 +133,8 @@ CT_API size_t ct_counters_key(uint32_t index, char *buffer, size_t size);
 /* The key of a handle's counter, in the same way. */
 CT_API size_t ct_counter_key(const ct_counter *counter, char *buffer, size_t size);
 
-/* "capacity": CODETIMER_MAX_COUNTERS of the environment, a decimal number of at least 1; more than 65,536 is 65,536, and
- * without it, or with anything else in it, it is 16,384. */
+/* "capacity": CODETIMER_MAX_COUNTERS of the environment, a decimal number of at least 1; more than 65,536 is 65,536.
+ * Without it, or with anything else in it, it is 16,384. */
 typedef struct ct_counters {
     uint64_t listed, capacity;
     uint64_t refused;       /* how often a counter could not be made */

@@ -70,8 +70,8 @@ function codetimer.initialize(options) end
 
 ---What trace is called with: "created", "already there", "removed" and the key; "increment", the key and the duration
 ---in ns; "refused", the name and the reason. Of the members list: "list" and who wrote it; "skipped", a pattern and
----where and what is wrong with it; "unmatched" and a pattern that matches no counter so far; "unusable", the file and the reason,
----then "usable" and the file or "provider"; "failed", "provider" or "on_change", and the message.
+---where and what is wrong with it; "unmatched" and a pattern that matches no counter so far; "unusable", the file and
+---the reason, then "usable" and the file or "provider"; "failed", "provider" or "on_change", and the message.
 ---@alias codetimer.Trace fun(event: string, key: string, detail?: string|integer)
 
 ---The values of a counter at one moment; they never change.

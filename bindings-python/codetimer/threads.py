@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Threads of codetimer's, which take nothing that is meant for the program's own, and what is told of them.
 
-The system gives a signal of a process to any thread that does not block it. A program that blocks one in its threads, to
-wait for it (sigwait, signalfd) or to look at it later (sigpending), would be ended by it if a thread of ours took it.
-So these block all of them: from their first moment, hence the thread that starts one does so meanwhile.
+The system gives a signal of a process to any thread that does not block it. A program that blocks one in its threads,
+to wait for it (sigwait, signalfd) or to look at it later (sigpending), would be ended by it if one of ours took it. So
+these block all of them: from their first moment, hence the thread that starts one does so meanwhile.
 """
 
 from __future__ import annotations

@@ -119,7 +119,8 @@ describe("switching from outside", function()
         for _, switch in ipairs { view.enable, view.disable } do
             local done, message, code = switch(view, [[*.g;x\q]])
             assert.is_nil(done)
-            assert.equal([[the pattern 'x\q' at byte 4 is wrong: a backslash quotes only ; ! # * ? and itself]], message)
+            assert.equal([[the pattern 'x\q' at byte 4 is wrong: a backslash quotes only ; ! # * ? and itself]],
+                message)
             assert.equal("CT_EINVAL", code)
             assert.equal("*.f", view.members)
         end

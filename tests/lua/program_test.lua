@@ -106,7 +106,8 @@ describe("codetimer-lua run", function()
         write("p.lua", "print 'ran'")
         for words, message in pairs {
             ["--measure"] = "--measure needs a value", ["--wrong p.lua"] = "there is no option --wrong",
-            [""] = "the program is missing", ["--measure '!' p.lua"] = "the pattern '!' at byte 0 is wrong: nothing follows",
+            [""] = "the program is missing",
+            ["--measure '!' p.lua"] = "the pattern '!' at byte 0 is wrong: nothing follows",
         } do
             local out, err, status = run(words)
             assert.same({ "", 2 }, { out, status })

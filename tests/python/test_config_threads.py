@@ -144,7 +144,7 @@ hear()
 
 
 def test_a_fork_does_not_wait_for_a_greenlet(folder):
-    """Which says that it is the thread it runs in; whether it waits is seen by how it waits, not by the time it takes."""
+    """Which says that it is the thread it runs in; whether it waits is seen by how it waits, not by the time."""
     code = """
 import threading
 from codetimer import forking

@@ -358,7 +358,7 @@ def _enumerate(names: list[str], most: int) -> str:
 
 
 def _warn(text: str | None) -> None:
-    """Of patterns that cannot do what they seem to be for. text: None for the list in force, whose wrong ones are told."""
+    """Of patterns that cannot do what they seem to be for. text: None for the list in force: that was told."""
     for pattern in Members(text).patterns if text is not None else ():
         if pattern.problem is not None:
             wrong = f"{pattern.text!r} at {pattern.position}: {pattern.problem}"
