@@ -146,11 +146,46 @@ def report_precision(tries: int = 20) -> None:
         print(f"  pyperf {label:10} {time.perf_counter() - began:4.1f} s: {text[0]}")
 
 
+# ---- equal functions with data of their own ----
+
+WITH_DATA = {
+    "a list": "data = [*range(50)]\ndef body():\n    total = 0\n    for i in range(len(data)): total += data[i]\n",
+    "an object": (
+        "class C: pass\nit = C()\nit.x, it.y, it.z = 1, 2, 3\n"
+        "def body():\n    it.x = it.y + it.z\n    it.y = it.x - it.z\n"
+    ),
+    "a dict": (
+        "data = {str(i): i for i in range(40)}\n"
+        "def body():\n    total = 0\n    for key in data: total += data[key]\n"
+    ),
+}
+
+
+def report_data(pairs: int, seconds: float) -> None:
+    """What compare says of them is true of these data where they lie, and of no others."""
+    kept = []  # each of another size, so that each pair lies elsewhere
+    for label, source in WITH_DATA.items():
+        claimed, ratios = 0, []
+        for _ in range(pairs):
+            bodies = []
+            for name in "ab":
+                names: dict[str, Body] = {}
+                kept.append(bytearray(53 * len(kept) + 1))
+                exec(source, names)
+                bodies.append((name, names["body"]))
+            found = codetimer.compare(dict(bodies), budget=seconds, file=io.StringIO())
+            claimed += found.different("b")
+            ratios.append(found.ratio("b") or 1.0)
+        span = f"{min(ratios):.3f} to {max(ratios):.3f}"
+        print(f"  each with {label} of its own: {claimed} of {pairs} told to differ, ratios {span}")
+
+
 def main(alike: int = 200, pairs: int = 40, seconds: float = 0.5) -> None:
     version = ".".join(map(str, sys.version_info[:3]))
     claimed = sum(by_codetimer(make(TURNS), make(TURNS), seconds) for _ in range(alike))
     print(f"Python {version}, {seconds} s for each comparison, load {os.getloadavg()[0]:.1f}")
     print(f"  codetimer compare   {claimed} of {alike} pairs alike told to differ")
+    report_data(pairs, seconds)
     print(f"  {'':20}{pairs} alike: claimed   {pairs} by 5 %: missed")
     for label, claims in tools():
         claimed, missed = errors(claims, pairs, seconds)
