@@ -252,28 +252,41 @@ static int is_whole(const char *text) {
            strspn(letters + 1, (char[]){(char)('a' + number % 26), 0}) == strlen(letters + 1);
 }
 
-static void take_some(void (*write_text)(const char *text)) {
+/* Returns how many of the lists that were taken were torn, and their number. */
+static int take_some(void (*write_text)(const char *text), int *taken) {
     static char text[70000];
     size_t length;
+    int torn = 0;
     fflush(NULL);
     pid_t writer = fork();
     if (writer == 0) write_for_ever(write_text);
     WAIT_FOR(access(path, R_OK) == 0);
     CHECK(ct_config_file(path) == CT_OK);
-    uint64_t lists = now()->lists, begun = ct_now_ns();
+    uint64_t lists = now()->lists, seen = lists, begun = ct_now_ns();
     while (now()->lists < lists + 3 || ct_now_ns() - begun < 2000000000u) {
         CHECK(ct_now_ns() - begun < 120000000000u);
         ct_poll();
-        if (ct_members_get(text, sizeof text, &length) == CT_OK) CHECK(is_whole(text));
+        if (now()->lists != seen && ct_members_get(text, sizeof text, &length) == CT_OK) torn += !is_whole(text);
+        seen = now()->lists;
         live_rest_ms(2);
     }
-    printf("%d lists of %d looks\n", (int)(now()->lists - lists), (int)now()->looks);
+    *taken = (int)(seen - lists);
+    printf("%d lists of %d looks, %d of them torn\n", *taken, (int)now()->looks, torn);
     kill(writer, SIGKILL);
     waitpid(writer, NULL, 0);
+    return torn;
 }
 
-static void check_replaced_without_end(void) { take_some(replace); }
-static void check_written_without_end(void) { take_some(put_text); }
+static void check_replaced_without_end(void) {
+    int taken;
+    CHECK(take_some(replace, &taken) == 0);
+}
+
+/* Such a file is taken as it is found: torn where the system has stopped the writer half-way. */
+static void check_written_without_end(void) {
+    int taken, torn = take_some(put_text, &taken);
+    CHECK(torn < taken);
+}
 
 /* ---- forks ---- */
 
