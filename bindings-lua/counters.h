@@ -108,6 +108,11 @@ void ct__lua_trace_skipped(lua_State *L, const char *pattern, const char *reason
 
 /* ---- gate.c ---- */
 
+/* What identifies the frame of the caller: the record that Lua keeps of a call. It is compared, never looked into. */
+static inline const void *ct__lua_calling_frame(lua_State *L, lua_Debug *frame) {
+    return lua_getstack(L, 1, frame) ? (const void *)frame->i_ci : NULL;
+}
+
 void ct__lua_gate_open(lua_State *L);
 /* Pushes a gate with its first token, for the Counter at "counter". */
 void ct__lua_push_gate(lua_State *L, int counter);

@@ -63,10 +63,9 @@ static inline token *to_token(lua_State *L, int index) {
     return t != NULL && t->mark == &token_key ? t : NULL;
 }
 
-/* What identifies a frame: the record that Lua keeps of a call. It is compared, never looked into. */
 static inline const void *calling_frame(lua_State *L) {
     lua_Debug frame;
-    return lua_getstack(L, 1, &frame) ? (const void *)frame.i_ci : NULL;
+    return ct__lua_calling_frame(L, &frame);
 }
 
 /* For the compiler only: the usual way is laid out straight and keeps no register for the others. */

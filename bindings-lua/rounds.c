@@ -2,10 +2,10 @@
  *
  * rounds.c: the turns of a comparison: whose calls come next is the core's to say, and the loop of a run makes them.
  *
- * A load waits for a store whose address looks the same in the last 12 bits. So a function can be slower than its twin,
- * by 10 to 50 % and for as long as both live, only because its code or its data lie in their page where the frame of
- * its calls lies in another. That is no difference of the functions. So each round is called from another height of the
- * stack, the same for all candidates, until the frame has been at every place in a page.
+ * A load waits for a store whose address looks the same in the last 12 bits. So a function can be slower than its twin
+ * for as long as both live, only because its code or its data lie in their page where the frame of its calls lies in
+ * another. That is no difference of the functions. So each round is called from another height of the stack, the same
+ * for all candidates, until the frame has been at every place in a page.
  *
  * The collector is left as it is: a collection falls on the candidate whose allocation makes it due. Its counts are
  * read around each turn, outside the clock. In a turn nothing here makes an object; between two rounds the loop does.

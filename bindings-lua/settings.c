@@ -96,18 +96,26 @@ ct_members *ct__lua_push_list(lua_State *L, const char *text, size_t length) {
     return box->content;
 }
 
-int ct__lua_push_wrong(lua_State *L, const char *text, size_t length) {
-    const ct_members *members = ct__lua_push_list(L, text, length);
-    for (size_t i = 0; members != NULL && i < ct_members_count(members); i++) {
-        const ct_members_pattern *pattern = ct_members_at(members, i);
-        if (pattern->problem == NULL) continue;
-        lua_pushlstring(L, pattern->text, pattern->length);
-        lua_pushfstring(L, "the pattern '%s' at byte %I is wrong: %s", lua_tostring(L, -1),
-                        (LUAI_UACINT)pattern->position, pattern->problem);
-        return 1;
+/* The first pattern from *at on that is wrong, with *at behind it; NULL where there is none any more, or no list. */
+static const ct_members_pattern *next_wrong(const ct_members *members, size_t *at) {
+    while (members != NULL && *at < ct_members_count(members)) {
+        const ct_members_pattern *pattern = ct_members_at(members, (*at)++);
+        if (pattern->problem != NULL) return pattern;
     }
-    lua_pop(L, 1);
-    return 0;
+    return NULL;
+}
+
+int ct__lua_push_wrong(lua_State *L, const char *text, size_t length) {
+    size_t at = 0;
+    const ct_members_pattern *pattern = next_wrong(ct__lua_push_list(L, text, length), &at);
+    if (pattern == NULL) {
+        lua_pop(L, 1);
+        return 0;
+    }
+    lua_pushlstring(L, pattern->text, pattern->length);
+    lua_pushfstring(L, "the pattern '%s' at byte %I is wrong: %s", lua_tostring(L, -1), (LUAI_UACINT)pattern->position,
+                    pattern->problem);
+    return 1;
 }
 
 static void push_matches(lua_State *L) {
@@ -169,9 +177,8 @@ static int settings_tostring(lua_State *L) {
 /* A pattern that is wrong is skipped, which nobody would notice without a line in the trace. */
 void ct__lua_trace_problems(lua_State *L, const char *text, size_t length) {
     const ct_members *members = ct__lua_push_list(L, text, length);
-    for (size_t i = 0; members != NULL && i < ct_members_count(members); i++) {
-        const ct_members_pattern *pattern = ct_members_at(members, i);
-        if (pattern->problem == NULL) continue;
+    const ct_members_pattern *pattern;
+    for (size_t at = 0; (pattern = next_wrong(members, &at)) != NULL;) {
         lua_pushlstring(L, pattern->text, pattern->length);
         lua_pushfstring(L, "at byte %I: %s", (LUAI_UACINT)pattern->position, pattern->problem);
         ct__lua_trace_skipped(L, lua_tostring(L, -2), lua_tostring(L, -1));

@@ -39,17 +39,12 @@ static int timer_stop(lua_State *L) {
     return 0;
 }
 
-/* What identifies a frame, see gate.c. */
-static const void *calling_frame(lua_State *L, lua_Debug *frame) {
-    return lua_getstack(L, 1, frame) ? (const void *)frame->i_ci : NULL;
-}
-
 /* Without an error value the frame tells that closes it. There is none where the coroutine or the state was closed. A
  * block ends in its own, which is one of Lua, or of C if that made the timer; where a function of the program has made
  * it, it is another one of Lua. After error(nil) it is that of whoever caught the error, a function of C. */
 static int find_outcome(lua_State *L, const timer *t) {
     lua_Debug frame;
-    const void *now = calling_frame(L, &frame);
+    const void *now = ct__lua_calling_frame(L, &frame);
     if (!lua_isnoneornil(L, 2)) return CT_FAILED;
     if (now == NULL) return CT_CANCELLED;
     if (now == t->frame) return CT_RETURNED;
@@ -105,7 +100,7 @@ static int start_timer(lua_State *L) {
     lua_Debug frame;
     timer *t = lua_touserdata(L, -1);
     t->running = 1;
-    t->frame = calling_frame(L, &frame);
+    t->frame = ct__lua_calling_frame(L, &frame);
     t->open = L != t->counter->owner->main_thread;
     ct_enter(t->counter->handle, &t->call);
     return 1;

@@ -198,6 +198,22 @@ describe("a comparison", function()
         assert.is_true(rawequal(outer, codetimer.last_comparison()))
     end)
 
+    it("calls each round from another height of the stack", function()
+        -- Slots in use: more than the greatest stack has left cannot be unpacked.
+        local greatest, heights, count = 1000000, {}, 0
+        local function height()
+            local n = greatest
+            while not pcall(table.unpack, {}, 1, n) do n = n - 1 end
+            return greatest - n
+        end
+        local function body()
+            local now = height()
+            if not heights[now] then heights[now], count = true, count + 1 end
+        end
+        codetimer.compare({ a = body, b = body }, { file = false, budget = 0.5 })
+        assert.is_true(count >= 3, count)
+    end)
+
     it("tells how far it has come", function()
         local parts = {}
         codetimer.compare({ a = nothing, b = nothing },
